@@ -1,0 +1,1 @@
+"""Durable agent workflows from the shell, with nothing but files."""

@@ -1,0 +1,72 @@
+"""The contract of an agent, and the words it is spoken in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from hooks.events.payloads import ErrorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationRequest:
+    """One prompt for an agent. `directory` is made for this draw and takes stdin, stdout, stderr and exit.json."""
+
+    prompt: str
+    model_options: Mapping[str, Any]
+    format: Mapping[str, Any] | None
+    directory: Path
+    working_directory: Path
+    workflow_directory: Path
+    marker: str
+    """Goes into the environment of every process started for this draw (HOOKS_ATTEMPT)."""
+    key: str
+    """The same for a repeat of this draw after a crash."""
+    grace_ms: int
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """What is added to the driver's own environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """An answer: its text, and where the agent gave any, what it knows of how it came about.
+
+    `value` is left None by agents; the runtime parses the text where the step wants JSON.
+    """
+
+    text: str
+    model: str | None = None
+    usage: Mapping[str, Any] | None = None
+    finish_reason: str | None = None
+
+
+class AgentError(Exception):
+    """The agent gave no answer. `stack_trace` is what it said on stderr (its end), or a traceback."""
+
+    def __init__(self, error: ErrorInfo, stack_trace: str = "") -> None:
+        super().__init__(error.error_message)
+        self.error = error
+        self.stack_trace = stack_trace
+
+
+class Agent(Protocol):
+    """Answers a request. May be asked the same request twice with the same key after a crash."""
+
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        """The model options it knows what to do with; setting another one is refused before it is asked."""
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        """The answer to `request`. Raises AgentError.
+
+        Cancelled, it ends its whole process tree (TERM, grace, KILL) before it lets the cancellation pass.
+        """
+
+    async def adopt(self, request: GenerationRequest) -> Generation | None:
+        """The answer of a draw whose driver died, if it still runs or has left one; None if nothing can be learned.
+
+        Waits for a process that still runs; never starts one. Raises AgentError as `generate` does.
+        Cancelled, it ends what it waited for.
+        """

@@ -1,0 +1,87 @@
+"""The shape of a workflow as the kernel walks it: positions instead of names, dependants beside dependencies.
+
+A node's position is its place in the file, which is also the order of dispatch. Cycles are found without recursion.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hooks.definition.model import Node
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes by position: who waits for whom, and whose output nobody consumes (the sinks)."""
+
+    nodes: tuple[Node, ...]
+    position: Mapping[str, int]
+    dependants: tuple[tuple[int, ...], ...]
+    waiting_for: tuple[int, ...]
+    """How many dependencies each node has."""
+    sinks: tuple[str, ...]
+
+
+def build_graph(nodes: Sequence[Node]) -> Graph:
+    """The graph of checked nodes; a repeated dependency counts once."""
+    position = {node.id: index for index, node in enumerate(nodes)}
+    dependants: list[list[int]] = [[] for _ in nodes]
+    waiting_for = []
+    for index, node in enumerate(nodes):
+        dependencies = dict.fromkeys(node.depends)
+        waiting_for.append(len(dependencies))
+        for dependency in dependencies:
+            dependants[position[dependency]].append(index)
+    sinks = tuple(node.id for node, after in zip(nodes, dependants, strict=True) if not after)
+    return Graph(tuple(nodes), position, tuple(map(tuple, dependants)), tuple(waiting_for), sinks)
+
+
+def find_cycle(depends: Mapping[str, Sequence[str]]) -> list[str] | None:
+    """A cycle as the list of its nodes, the first repeated at the end, or None. Unknown names are passed over.
+
+    Kahn's algorithm strips what can run; what is left holds a cycle, and a breadth-first search from one of its nodes
+    finds a short one.
+    """
+    known = {node: [d for d in dict.fromkeys(after) if d in depends] for node, after in depends.items()}
+    dependants: dict[str, list[str]] = {node: [] for node in known}
+    open_count = {node: len(after) for node, after in known.items()}
+    for node, after in known.items():
+        for dependency in after:
+            dependants[dependency].append(node)
+    free = deque(node for node, count in open_count.items() if count == 0)
+    left = set(known)
+    while free:
+        node = free.popleft()
+        left.discard(node)
+        for dependant in dependants[node]:
+            open_count[dependant] -= 1
+            if open_count[dependant] == 0:
+                free.append(dependant)
+    if not left:
+        return None
+    return _shortest_cycle_near(next(iter(left)), {node: [d for d in known[node] if d in left] for node in left})
+
+
+def _shortest_cycle_near(start: str, edges: Mapping[str, Sequence[str]]) -> list[str]:
+    # Every node that is left has an edge to another one that is left, so walking must come back to somewhere.
+    seen: set[str] = set()
+    node = start
+    while node not in seen:
+        seen.add(node)
+        node = edges[node][0]
+    came_from: dict[str, str] = {}
+    queue = deque([node])
+    while queue:
+        current = queue.popleft()
+        for following in edges[current]:
+            if following == node:
+                path = [current]
+                while path[-1] != node:
+                    path.append(came_from[path[-1]])
+                return [*reversed(path), node] if path[-1] == node else path
+            if following not in came_from:
+                came_from[following] = current
+                queue.append(following)
+    raise AssertionError("a node on a cycle is reached from itself")

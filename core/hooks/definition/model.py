@@ -1,0 +1,188 @@
+"""A checked workflow: what workflow.json holds and everything else trusts.
+
+Only `definition/load.py` makes one from a person's file; a run reads its own back from workflow.json with
+`workflow_from_json`. Templates stay text here ("${a.output}"); that they parse and refer upstream was checked.
+Durations are milliseconds. Order of `nodes` is the order of the file and the order of dispatch.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Struct
+
+from hooks.ids import RevisionId
+from hooks.jsonio import canonical
+
+Json: TypeAlias = Any
+ParamType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array"]
+
+
+class Param(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A declared parameter; `default` is msgspec.UNSET where the file gives none (a default of null is one)."""
+
+    name: str
+    type: ParamType = "string"
+    required: bool = False
+    default: Json | msgspec.UnsetType = msgspec.UNSET
+    format: Literal["date", "date-time", "email"] | None = None
+    min: float | int | None = None
+    max: float | int | None = None
+    enum: list[Json] | None = None
+    description: str | None = None
+
+
+class CommandAgent(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="command", tag_field="kind"
+):
+    """An agent that is a process: the prompt on stdin, or in argv where `${prompt}` stands; the answer on stdout.
+
+    `extract` is the path of the answer in a JSON document on stdout (dotted, like a reference), `error_extract` that of
+    an error message whose presence means failure. `options` maps a model option to the argv it becomes, "{value}"
+    standing for its value.
+    """
+
+    name: str
+    argv: list[str]
+    output: Literal["text", "json"] = "text"
+    extract: str | None = None
+    error_extract: str | None = None
+    model: str | None = None
+    options: dict[str, list[str]] = {}
+    env: dict[str, str] = {}
+    timeout_ms: int | None = None
+
+
+class PythonAgent(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="python", tag_field="kind"
+):
+    """An agent that is a callable `module:function` or `file.py:function`, sync or async: (prompt, options) -> text or JSON."""
+
+    name: str
+    callable: str
+    model_options: list[str] = []
+    """The model options it honours."""
+    timeout_ms: int | None = None
+
+
+AgentDeclaration: TypeAlias = CommandAgent | PythonAgent
+
+
+class HookMatch(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Globs; the keys are ANDed, the globs of one key ORed, an empty list matches all."""
+
+    node: list[str] = []
+    component_type: list[str] = []
+    executor: list[str] = []
+    agent: list[str] = []
+    workflow: list[str] = []
+
+
+class HookEntry(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One entry of a `hooks:` list; exactly one of argv and python."""
+
+    name: str
+    on: list[str]
+    argv: list[str] | None = None
+    python: str | None = None
+    mode: Literal["sequential", "transform", "concurrent", "audit", "fire_and_forget"] = "sequential"
+    priority: int | None = None
+    timeout_ms: int | None = None
+    on_error: Literal["fail", "ignore"] | None = None
+    match: HookMatch = HookMatch()
+    env: dict[str, str] = {}
+    declared_in: str = ""
+    """The absolute path of the declaring file; relative paths of the hook resolve from its directory."""
+    origin: Literal["user", "project", "workflow", "node", "flag"] = "workflow"
+    node_id: str | None = None
+    """The node that declares it (origin `node`)."""
+
+
+class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How often an activity is tried, and how long it waits between."""
+
+    max_attempts: int = 1
+    backoff: Literal["fixed", "exponential"] = "exponential"
+    base_ms: int = 1_000
+    factor: float = 2.0
+    max_delay_ms: int = 3_600_000
+    jitter: float = 0.0
+    on: list[str] = ["retryable", "timeout"]
+
+
+class SubagentNode(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="subagent", tag_field="type"
+):
+    """An agent step: a prompt goes to an agent."""
+
+    id: str
+    agent: str
+    prompt: str
+    depends: list[str] = []
+    model_options: dict[str, Json] = {}
+    timeout_ms: int | None = None
+    output_schema: Json | None = None
+    max_output_bytes: int | None = None
+    metadata: dict[str, Json] = {}
+    description: str | None = None
+
+
+class HostExecutorNode(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="host_executor",
+    tag_field="type",
+):
+    """An executor call: a command, a file, a callable. An effect unless `read_only`."""
+
+    id: str
+    executor: str
+    input: dict[str, Json]
+    read_only: bool = False
+    depends: list[str] = []
+    timeout_ms: int | None = None
+    output_schema: Json | None = None
+    max_output_bytes: int | None = None
+    metadata: dict[str, Json] = {}
+    description: str | None = None
+
+
+Node: TypeAlias = SubagentNode | HostExecutorNode
+
+
+class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A whole definition, with the agents and defaults it uses from config merged in."""
+
+    workflow_id: str
+    version: int
+    description: str | None = None
+    params: list[Param] = []
+    agents: list[AgentDeclaration] = []
+    hooks: list[HookEntry] = []
+    metadata: dict[str, Json] = {}
+    max_concurrency: int = 4
+    timeout_ms: int | None = None
+    retry: Retry = Retry()
+    nodes: list[Node] = []
+
+
+def workflow_to_json(workflow: Workflow) -> bytes:
+    """Canonical JSON of a workflow: the bytes of workflow.json."""
+    return canonical(msgspec.to_builtins(workflow))
+
+
+def revision_id(workflow_json: bytes) -> RevisionId:
+    return RevisionId(sha256(workflow_json).hexdigest())
+
+
+_decode = msgspec.json.Decoder(Workflow).decode
+
+
+def workflow_from_json(data: bytes) -> Workflow:
+    """Read workflow.json back. Raises msgspec.DecodeError: the bytes are checked against the revision id before."""
+    return _decode(data)

@@ -1,0 +1,133 @@
+"""Everything that can go wrong, as one tree; each class is one thing a caller may want to tell apart.
+
+    HooksError
+    ├── UsageError (2)            the command's words are off
+    │   └── DefinitionError       a workflow, config or params file has problems; all of them at once
+    ├── HookBlockedError (3)      PluginViolationError: a hook said no
+    ├── RunLockedError (6)        another driver holds the run
+    ├── RunCopiedError (6)        the directory is not the one its driver wrote
+    ├── NotFoundError (7)         no such run or node, or several
+    ├── CorruptRunError (9)       the log or a file beside it is not what was written
+    └── StorageError (74)         the disk said no
+        └── LogPoisonedError      a sync failed; what is on disk is unknown
+
+An error states what is wrong with the actual value and, in `fix`, the next command or edit. Only the command line's
+`failures.py` prints one.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+
+class Place(NamedTuple):
+    """Where in a file something stands; line and column count from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+class HooksError(Exception):
+    """An error a person can act on: what is wrong, and what to do next."""
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(
+        self, message: str, *, fix: str | None = None, run: str | None = None, place: Place | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+        self.run = run
+        self.place = place
+
+
+class UsageError(HooksError):
+    """What was asked for cannot be asked for; nothing was started."""
+
+    exit_code = 2
+
+
+class Problem(NamedTuple):
+    """One thing wrong with a file a person wrote."""
+
+    message: str
+    place: Place | None = None
+    fix: str | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        return f"{where}{self.message}" + (f"\n    fix: {self.fix}" if self.fix else "")
+
+
+class DefinitionError(UsageError):
+    """A workflow, config or params file that cannot be used, with every problem found in it."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        first = problems[0]
+        super().__init__("\n".join(map(str, problems)), place=first.place)
+        self.problems = problems
+
+
+class RunLockedError(HooksError):
+    """Another process is driving the run."""
+
+    exit_code = 6
+
+    def __init__(self, run_id: str, holder: str) -> None:
+        super().__init__(
+            f"Run {run_id} is already being driven by {holder}.",
+            fix=f"Wait for it, or watch it with `hooks tail {run_id}`.",
+            run=run_id,
+        )
+
+
+class RunCopiedError(HooksError):
+    """The run directory is a copy: moving it could do the original's effects a second time."""
+
+    exit_code = 6
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"The directory of run {run_id} is not the one its last driver worked in (its inode differs): "
+            "it was copied or restored.",
+            fix=f"If the original will never be driven again: `hooks recover {run_id} --take-over`.",
+            run=run_id,
+        )
+
+
+class NotFoundError(HooksError):
+    """No such run, node or gate; or several where one is needed."""
+
+    exit_code = 7
+
+
+class CorruptRunError(HooksError):
+    """Bytes of a run that were durable are no longer what was written. Nothing was changed."""
+
+    exit_code = 9
+
+    def __init__(self, message: str, *, file: str, line: int | None = None, byte: int | None = None) -> None:
+        where = file + (f", line {line}" if line is not None else "") + (f", byte {byte}" if byte is not None else "")
+        super().__init__(f"{where}: {message}", fix="Restore the run directory from a backup; nothing was changed.")
+        self.file = file
+        self.line = line
+        self.byte = byte
+
+
+class StorageError(HooksError):
+    """The disk, a lock or a sync failed. What was committed before stays; recover goes on from there."""
+
+    exit_code = 74
+
+
+class LogPoisonedError(StorageError):
+    """An earlier sync of the log failed: what is on disk is unknown, so this log object takes nothing more."""
+
+
+class JsonBorderError(ValueError):
+    """A value that JSON cannot carry without changing it: NaN, an integer beyond 64 bit, a lone surrogate, depth."""

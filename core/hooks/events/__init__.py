@@ -1,0 +1,1 @@
+"""What can stand in a log: one frozen class per event type, and the line that carries it."""

@@ -1,0 +1,365 @@
+"""One frozen class per event type: the facts a run is made of.
+
+The class name is the type name in lower camel case; fields are camelCase in the log. `kind` says who may say it:
+
+- an *input* is a fact from outside decide(): an answer, an outcome, an evaluation, what was bound and permitted;
+- a *decision* is one that decide() enabled in the state before it. Replay checks exactly these.
+
+A field of type `Value` is any JSON value; a large one stands as a blob reference
+{outputHash, outputPath, outputBytes, contentType} (storage/blobs.py says how the two are told apart).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
+
+Value: TypeAlias = Any
+Kind: TypeAlias = Literal["input", "decision"]
+ErrorClass: TypeAlias = Literal[
+    "retryable", "userFault", "policy", "hook_error", "timeout", "cancelled", "manual", "fatal"
+]
+EffectOutcome: TypeAlias = Literal["done", "failed", "not_done", "unknown"]
+StopReason: TypeAlias = Literal["cancel", "timeout", "interrupt"]
+
+EVENT_TYPES: dict[str, type[Payload]] = {}
+
+
+class Payload(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Base of all event payloads; subclassing registers the type."""
+
+    kind: ClassVar[Kind]
+    type: ClassVar[str]
+    values: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that hold a Value and may therefore stand as a blob reference."""
+
+    def __init_subclass__(cls, **config: Any) -> None:
+        super().__init_subclass__(**config)
+        cls.type = cls.__name__[0].lower() + cls.__name__[1:]
+        if not cls.__name__.endswith("Payload"):
+            EVENT_TYPES[cls.type] = cls
+
+
+class ErrorInfo(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What went wrong, as the log and the hooks see it."""
+
+    error_code: str
+    error_class: ErrorClass
+    error_message: str
+    details: dict[str, Value] = {}
+
+
+class Session(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The driver process that wrote what follows, and the directory it wrote in.
+
+    Files that nobody synced (stdout, exit.json) are believed only in the boot and the directory they were written in.
+    """
+
+    pid: int
+    start_time: int
+    boot_id: str
+    host: str
+    inode: int
+
+
+class HookChange(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One field a hook changed: its whole value before and after (a blob reference where large)."""
+
+    before: Value
+    after: Value
+
+
+class HookDecision(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What one plugin said at one dispatch."""
+
+    plugin: str
+    origin: str
+    digest: str
+    mode: str
+    outcome: Literal[
+        "allow", "changed", "block", "ask", "would_block", "would_ask", "error", "ignored_error", "not_run", "lost"
+    ]
+    changed: dict[str, HookChange] = {}
+    reason: str | None = None
+    code: str | None = None
+    details: dict[str, Value] = {}
+    duration_ms: float = 0.0
+
+
+class HookSetMember(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One hook of the run's hook set, as runCreated pins it; `entry` is the declaration in canonical form."""
+
+    name: str
+    origin: Literal["user", "project", "workflow", "node", "flag"]
+    node_id: str | None = None
+    entry: dict[str, Value]
+    declared_in: str
+    file: str | None = None
+    digest: str
+
+
+# ---- the run -------------------------------------------------------------------------------------------------------
+
+
+class RunCreated(Payload, kw_only=True):
+    kind = "input"
+    values = ("params", "metadata")
+
+    workflow_id: str
+    revision_id: str
+    params: Value
+    params_digest: str
+    hook_set_digest: str
+    hooks: list[HookSetMember] = []
+    working_directory: str
+    workflow_directory: str
+    max_concurrency: int
+    grace_ms: int = 10_000
+    initiator: str
+    engine: dict[str, Value] = {}
+    metadata: Value = {}
+    durability: Literal["strict", "relaxed"] = "strict"
+    record_hooks: Literal["changes", "all"] = "changes"
+    session: Session
+
+
+class RunStarted(Payload, kw_only=True):
+    kind = "decision"
+
+
+class RunSucceeded(Payload, kw_only=True):
+    """All nodes are finished; the output is the map of these sinks to their outputs."""
+
+    kind = "decision"
+    sinks: list[str]
+
+
+class RunFailed(Payload, kw_only=True):
+    kind = "decision"
+    node_id: str | None = None
+    error: ErrorInfo
+
+
+class RunBlocked(Payload, kw_only=True):
+    """A hook or a person said no (error class policy or hook_error)."""
+
+    kind = "decision"
+    node_id: str | None = None
+    error: ErrorInfo
+
+
+class ResumeStarted(Payload, kw_only=True):
+    """Another driver went on; written in the same group as the first thing it did."""
+
+    kind = "input"
+    session: Session
+    taken_over: bool = False
+
+
+class LogRepaired(Payload, kw_only=True):
+    """A torn tail was cut; its bytes are kept in `kept_in`."""
+
+    kind = "input"
+    cut_at: int
+    cut_bytes: int
+    kept_in: str
+
+
+# ---- nodes ---------------------------------------------------------------------------------------------------------
+
+
+class NodeSucceeded(Payload, kw_only=True):
+    kind = "decision"
+    node_id: str
+    activity_id: str
+
+
+class NodeFailed(Payload, kw_only=True):
+    kind = "decision"
+    node_id: str
+    activity_id: str
+    error: ErrorInfo
+    effect_done: bool = False
+
+
+# ---- attempts ------------------------------------------------------------------------------------------------------
+
+
+class AttemptPayload(Payload, kw_only=True):
+    """What every event of an attempt names."""
+
+    kind = "input"
+    activity_id: str
+    attempt_id: str
+    node_id: str
+
+
+class AttemptCreated(AttemptPayload, kw_only=True):
+    kind = "decision"
+    attempt: int
+    epoch: int = 0
+
+
+class ComponentStarted(AttemptPayload, kw_only=True):
+    """The component's prompt or input is bound; nothing has been changed by a hook yet."""
+
+    values = ("bound", "requirements", "model_options", "format", "strategy")
+
+    component_type: Literal["AgentStep", "HostExecutorCall"]
+    bound: Value
+    """The prompt (text) of an agent step, the input of an executor call."""
+    requirements: Value = []
+    model_options: Value = {}
+    format: Value = None
+    strategy: Value = None
+    tool_calls_enabled: bool = False
+
+
+class ActivityRunning(AttemptPayload, kw_only=True):
+    """The permit of a repeatable executor call (read_only): from here on it may be running."""
+
+
+class GenerationStarted(AttemptPayload, kw_only=True):
+    """The permit of one draw, with what is really sent."""
+
+    values = ("prompt", "model_options", "format")
+
+    generation_id: str
+    draw: int
+    agent: str
+    prompt: Value
+    model_options: Value = {}
+    format: Value = None
+
+
+class GenerationFinished(AttemptPayload, kw_only=True):
+    """A draw ended: with an answer, or with an error; `interrupted` when its driver died or stopped."""
+
+    values = ("text", "value")
+
+    generation_id: str
+    draw: int
+    text: Value = None
+    value: Value = None
+    model: str | None = None
+    usage: dict[str, Value] | None = None
+    finish_reason: str | None = None
+    latency_ms: int = 0
+    error: ErrorInfo | None = None
+    interrupted: bool = False
+
+
+class Validation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One requirement's verdict on one draw."""
+
+    requirement: str
+    passed: bool
+    reason: str | None = None
+    score: float | None = None
+
+
+class ValidationFinished(AttemptPayload, kw_only=True):
+    """The raw verdicts on one draw, before any hook saw them."""
+
+    draw: int
+    validations: list[Validation]
+
+
+class ComponentSucceeded(AttemptPayload, kw_only=True):
+    """The component's output, checked; hooks may still withhold it."""
+
+    values = ("output",)
+    output: Value
+    latency_ms: int = 0
+
+
+class ComponentFailed(AttemptPayload, kw_only=True):
+    error: ErrorInfo
+    stack_trace: str = ""
+    latency_ms: int = 0
+
+
+class ActivitySucceeded(AttemptPayload, kw_only=True):
+    """The attempt is over and its component's output stands."""
+
+
+class ActivityFailed(AttemptPayload, kw_only=True):
+    """The attempt is over. `effect_done`: the effect happened all the same and is never repeated.
+
+    `interrupted`: ended by its driver's death or stop; does not use up the attempts of the node.
+    """
+
+    error: ErrorInfo
+    effect_done: bool = False
+    interrupted: bool = False
+
+
+class ActivityTimedOut(AttemptPayload, kw_only=True):
+    error: ErrorInfo
+    effect_done: bool = False
+
+
+class RetryScheduled(AttemptPayload, kw_only=True):
+    kind = "decision"
+    next_attempt: int
+    delay_ms: int
+    due_at: int
+
+
+class CancelDelivered(AttemptPayload, kw_only=True):
+    """Logged before the signal is sent: what the work says after this is not taken for its own free answer."""
+
+    reason: StopReason
+    signal: str
+
+
+# ---- effects -------------------------------------------------------------------------------------------------------
+
+
+class EffectAttempted(AttemptPayload, kw_only=True):
+    """The permit of an effect; effect-input.json is durable and has this hash."""
+
+    idempotency_key: str
+    input_hash: str
+    idempotency_ttl_ms: int | None
+    provider: str
+    epoch: int = 0
+
+
+class EffectSettled(AttemptPayload, kw_only=True):
+    values = ("output",)
+    idempotency_key: str
+    outcome: EffectOutcome
+    output: Value = None
+    error: ErrorInfo | None = None
+    latency_ms: int = 0
+
+
+class ReconcileResult(AttemptPayload, kw_only=True):
+    """What could be learned of a dangling effect; `in_doubt`: only a person can say."""
+
+    values = ("output", "evidence")
+    idempotency_key: str
+    outcome: Literal["done", "failed", "not_done", "in_doubt"]
+    reason: str
+    output: Value = None
+    evidence: Value = None
+
+
+# ---- hooks ---------------------------------------------------------------------------------------------------------
+
+
+class HookDecided(Payload, kw_only=True):
+    """One dispatch in which something other than allow happened; durable before the work it judges starts."""
+
+    kind = "input"
+    hook: str
+    activity_id: str | None = None
+    attempt_id: str | None = None
+    node_id: str | None = None
+    ordinal: int
+    payload_digest: str
+    verdict: Literal["allow", "changed", "block", "ask", "error"]
+    decisions: list[HookDecision]
+    supersedes: int | None = None

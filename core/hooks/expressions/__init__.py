@@ -1,0 +1,1 @@
+"""References and templates (`${a.output}`), and CEL: what a definition may say about values."""

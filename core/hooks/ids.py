@@ -1,0 +1,70 @@
+"""The names of things, and how each is derived; nothing here is random except a new run's suffix, which is passed in.
+
+run        release-notes-20260101T120000Z-4f8a2c
+activity   <run>::work::<node>
+attempt    <activity>::att-<n>
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import NewType
+
+from hooks.jsonio import canonical
+
+RunId = NewType("RunId", str)
+NodeId = NewType("NodeId", str)
+ActivityId = NewType("ActivityId", str)
+AttemptId = NewType("AttemptId", str)
+RevisionId = NewType("RevisionId", str)
+
+NODE_ID = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,64}\Z")
+RUN_ID = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}\Z")
+
+
+def new_run_id(workflow_id: str, now_ms: int, suffix: str) -> RunId:
+    """A run id that sorts by start time and tells runs of one second apart by `suffix`."""
+    moment = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%dT%H%M%SZ")
+    return RunId(f"{workflow_id[:64]}-{moment}-{suffix}")
+
+
+def work_activity(run_id: RunId, node_id: NodeId) -> ActivityId:
+    return ActivityId(f"{run_id}::work::{node_id}")
+
+
+def attempt_id(activity_id: ActivityId, attempt: int) -> AttemptId:
+    return AttemptId(f"{activity_id}::att-{attempt}")
+
+
+def attempt_directory(activity_id: ActivityId, attempt: int) -> str:
+    """The name below attempts/: short and safe whatever the activity id holds."""
+    return f"{sha256(activity_id.encode()).hexdigest()[:32]}-{attempt}"
+
+
+def generation_id(attempt: AttemptId, draw: int) -> str:
+    return f"{attempt}::gen-{draw}"
+
+
+def idempotency_key(
+    *,
+    run_id: RunId,
+    workflow_id: str,
+    revision_id: RevisionId,
+    node_id: NodeId,
+    activity_id: ActivityId,
+    epoch: int,
+    draw: int = 0,
+) -> str:
+    """`wf_` and 47 hex digits: the same for every attempt of one epoch, so that a provider can drop a repeat."""
+    identity = {
+        "activityId": activity_id,
+        "draw": draw,
+        "epoch": epoch,
+        "nodeId": node_id,
+        "revisionId": revision_id,
+        "runId": run_id,
+        "workflowId": workflow_id,
+    }
+    return "wf_" + sha256(canonical(identity)).hexdigest()[:47]

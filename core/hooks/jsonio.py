@@ -1,0 +1,79 @@
+"""JSON at the border: canonical bytes out, checked values in.
+
+orjson is fast, but three things pass through it changed: NaN becomes null, an integer beyond 64 bit read from text
+becomes a float, and an infinity likewise. Values are therefore refused here, with the path to the offending place.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any
+
+import orjson
+
+from hooks.errors import JsonBorderError
+
+MAX_DEPTH = 200  # orjson writes 254 levels; the envelope and blobs need a few
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+_MAYBE_BIG = re.compile(rb"\d{19}")
+
+
+def canonical(value: Any) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, UTF-8, no final newline.
+
+    Raises JsonBorderError for what JSON cannot carry. Floats are not checked here: `check` does that at the border.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except (TypeError, RecursionError) as error:
+        raise JsonBorderError(str(error)) from error
+
+
+def parse(data: bytes) -> Any:
+    """The value in `data`, exactly: what orjson would bend is refused. Raises JsonBorderError with the reason."""
+    try:
+        value = orjson.loads(data)
+        if _MAYBE_BIG.search(data):
+            # Read again with the digits kept, to see what the fast parser may have turned into a float.
+            check(json.loads(data))
+    except (ValueError, RecursionError) as error:
+        raise JsonBorderError(str(error)) from error
+    return value
+
+
+def check(value: Any) -> None:
+    """Raise JsonBorderError unless `value` is plain JSON that survives a round trip unchanged. Never recurses."""
+    stack: list[tuple[Any, str, int]] = [(value, "$", 0)]
+    while stack:
+        item, path, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            raise JsonBorderError(f"nested deeper than {MAX_DEPTH} levels")
+        if item is None or isinstance(item, bool):
+            continue
+        if isinstance(item, str):
+            _check_text(item, path)
+        elif isinstance(item, int):
+            if not _INT_MIN <= item <= _INT_MAX:
+                raise JsonBorderError(f"{path}: {item} does not fit into 64 bit")
+        elif isinstance(item, float):
+            if not math.isfinite(item):
+                raise JsonBorderError(f"{path}: {item} is not a JSON number")
+        elif isinstance(item, dict):
+            for key, child in item.items():
+                if not isinstance(key, str):
+                    raise JsonBorderError(f"{path}: the key {key!r} is not a string")
+                _check_text(key, path)
+                stack.append((child, f"{path}.{key}", depth + 1))
+        elif isinstance(item, list | tuple):
+            stack.extend((child, f"{path}[{index}]", depth + 1) for index, child in enumerate(item))
+        else:
+            raise JsonBorderError(f"{path}: a {type(item).__name__} is not a JSON value")
+
+
+def _check_text(text: str, path: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise JsonBorderError(f"{path}: a lone surrogate is not Unicode text") from error

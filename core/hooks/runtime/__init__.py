@@ -1,0 +1,1 @@
+"""The runtime: one driver moves a run, does what the kernel decides and records what happens."""

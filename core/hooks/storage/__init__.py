@@ -1,0 +1,1 @@
+"""Bytes on disk: the log, blobs, locks, run directories, and what survives a crash."""
