@@ -58,7 +58,7 @@ class CommandAgent(
 class PythonAgent(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="python", tag_field="kind"
 ):
-    """An agent that is a callable `module:function` or `file.py:function`, sync or async: (prompt, options) -> text or JSON."""
+    """An agent that is a callable, `module:function` or `file.py:function`: (prompt, options) -> text or JSON."""
 
     name: str
     callable: str

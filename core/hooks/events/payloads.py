@@ -102,7 +102,7 @@ class HookSetMember(Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 # ---- the run -------------------------------------------------------------------------------------------------------
 
 
-class RunCreated(Payload, kw_only=True):
+class RunCreated(Payload, frozen=True, kw_only=True):
     kind = "input"
     values = ("params", "metadata")
 
@@ -124,24 +124,24 @@ class RunCreated(Payload, kw_only=True):
     session: Session
 
 
-class RunStarted(Payload, kw_only=True):
+class RunStarted(Payload, frozen=True, kw_only=True):
     kind = "decision"
 
 
-class RunSucceeded(Payload, kw_only=True):
+class RunSucceeded(Payload, frozen=True, kw_only=True):
     """All nodes are finished; the output is the map of these sinks to their outputs."""
 
     kind = "decision"
     sinks: list[str]
 
 
-class RunFailed(Payload, kw_only=True):
+class RunFailed(Payload, frozen=True, kw_only=True):
     kind = "decision"
     node_id: str | None = None
     error: ErrorInfo
 
 
-class RunBlocked(Payload, kw_only=True):
+class RunBlocked(Payload, frozen=True, kw_only=True):
     """A hook or a person said no (error class policy or hook_error)."""
 
     kind = "decision"
@@ -149,7 +149,7 @@ class RunBlocked(Payload, kw_only=True):
     error: ErrorInfo
 
 
-class ResumeStarted(Payload, kw_only=True):
+class ResumeStarted(Payload, frozen=True, kw_only=True):
     """Another driver went on; written in the same group as the first thing it did."""
 
     kind = "input"
@@ -157,7 +157,7 @@ class ResumeStarted(Payload, kw_only=True):
     taken_over: bool = False
 
 
-class LogRepaired(Payload, kw_only=True):
+class LogRepaired(Payload, frozen=True, kw_only=True):
     """A torn tail was cut; its bytes are kept in `kept_in`."""
 
     kind = "input"
@@ -169,13 +169,13 @@ class LogRepaired(Payload, kw_only=True):
 # ---- nodes ---------------------------------------------------------------------------------------------------------
 
 
-class NodeSucceeded(Payload, kw_only=True):
+class NodeSucceeded(Payload, frozen=True, kw_only=True):
     kind = "decision"
     node_id: str
     activity_id: str
 
 
-class NodeFailed(Payload, kw_only=True):
+class NodeFailed(Payload, frozen=True, kw_only=True):
     kind = "decision"
     node_id: str
     activity_id: str
@@ -186,22 +186,22 @@ class NodeFailed(Payload, kw_only=True):
 # ---- attempts ------------------------------------------------------------------------------------------------------
 
 
-class AttemptPayload(Payload, kw_only=True):
+class AttemptPayload(Payload, frozen=True, kw_only=True):
     """What every event of an attempt names."""
 
-    kind = "input"
+    kind: ClassVar[Kind] = "input"
     activity_id: str
     attempt_id: str
     node_id: str
 
 
-class AttemptCreated(AttemptPayload, kw_only=True):
+class AttemptCreated(AttemptPayload, frozen=True, kw_only=True):
     kind = "decision"
     attempt: int
     epoch: int = 0
 
 
-class ComponentStarted(AttemptPayload, kw_only=True):
+class ComponentStarted(AttemptPayload, frozen=True, kw_only=True):
     """The component's prompt or input is bound; nothing has been changed by a hook yet."""
 
     values = ("bound", "requirements", "model_options", "format", "strategy")
@@ -216,11 +216,11 @@ class ComponentStarted(AttemptPayload, kw_only=True):
     tool_calls_enabled: bool = False
 
 
-class ActivityRunning(AttemptPayload, kw_only=True):
+class ActivityRunning(AttemptPayload, frozen=True, kw_only=True):
     """The permit of a repeatable executor call (read_only): from here on it may be running."""
 
 
-class GenerationStarted(AttemptPayload, kw_only=True):
+class GenerationStarted(AttemptPayload, frozen=True, kw_only=True):
     """The permit of one draw, with what is really sent."""
 
     values = ("prompt", "model_options", "format")
@@ -233,7 +233,7 @@ class GenerationStarted(AttemptPayload, kw_only=True):
     format: Value = None
 
 
-class GenerationFinished(AttemptPayload, kw_only=True):
+class GenerationFinished(AttemptPayload, frozen=True, kw_only=True):
     """A draw ended: with an answer, or with an error; `interrupted` when its driver died or stopped."""
 
     values = ("text", "value")
@@ -259,14 +259,14 @@ class Validation(Struct, frozen=True, kw_only=True, rename="camel", omit_default
     score: float | None = None
 
 
-class ValidationFinished(AttemptPayload, kw_only=True):
+class ValidationFinished(AttemptPayload, frozen=True, kw_only=True):
     """The raw verdicts on one draw, before any hook saw them."""
 
     draw: int
     validations: list[Validation]
 
 
-class ComponentSucceeded(AttemptPayload, kw_only=True):
+class ComponentSucceeded(AttemptPayload, frozen=True, kw_only=True):
     """The component's output, checked; hooks may still withhold it."""
 
     values = ("output",)
@@ -274,17 +274,17 @@ class ComponentSucceeded(AttemptPayload, kw_only=True):
     latency_ms: int = 0
 
 
-class ComponentFailed(AttemptPayload, kw_only=True):
+class ComponentFailed(AttemptPayload, frozen=True, kw_only=True):
     error: ErrorInfo
     stack_trace: str = ""
     latency_ms: int = 0
 
 
-class ActivitySucceeded(AttemptPayload, kw_only=True):
+class ActivitySucceeded(AttemptPayload, frozen=True, kw_only=True):
     """The attempt is over and its component's output stands."""
 
 
-class ActivityFailed(AttemptPayload, kw_only=True):
+class ActivityFailed(AttemptPayload, frozen=True, kw_only=True):
     """The attempt is over. `effect_done`: the effect happened all the same and is never repeated.
 
     `interrupted`: ended by its driver's death or stop; does not use up the attempts of the node.
@@ -295,19 +295,19 @@ class ActivityFailed(AttemptPayload, kw_only=True):
     interrupted: bool = False
 
 
-class ActivityTimedOut(AttemptPayload, kw_only=True):
+class ActivityTimedOut(AttemptPayload, frozen=True, kw_only=True):
     error: ErrorInfo
     effect_done: bool = False
 
 
-class RetryScheduled(AttemptPayload, kw_only=True):
+class RetryScheduled(AttemptPayload, frozen=True, kw_only=True):
     kind = "decision"
     next_attempt: int
     delay_ms: int
     due_at: int
 
 
-class CancelDelivered(AttemptPayload, kw_only=True):
+class CancelDelivered(AttemptPayload, frozen=True, kw_only=True):
     """Logged before the signal is sent: what the work says after this is not taken for its own free answer."""
 
     reason: StopReason
@@ -317,7 +317,7 @@ class CancelDelivered(AttemptPayload, kw_only=True):
 # ---- effects -------------------------------------------------------------------------------------------------------
 
 
-class EffectAttempted(AttemptPayload, kw_only=True):
+class EffectAttempted(AttemptPayload, frozen=True, kw_only=True):
     """The permit of an effect; effect-input.json is durable and has this hash."""
 
     idempotency_key: str
@@ -327,7 +327,7 @@ class EffectAttempted(AttemptPayload, kw_only=True):
     epoch: int = 0
 
 
-class EffectSettled(AttemptPayload, kw_only=True):
+class EffectSettled(AttemptPayload, frozen=True, kw_only=True):
     values = ("output",)
     idempotency_key: str
     outcome: EffectOutcome
@@ -336,7 +336,7 @@ class EffectSettled(AttemptPayload, kw_only=True):
     latency_ms: int = 0
 
 
-class ReconcileResult(AttemptPayload, kw_only=True):
+class ReconcileResult(AttemptPayload, frozen=True, kw_only=True):
     """What could be learned of a dangling effect; `in_doubt`: only a person can say."""
 
     values = ("output", "evidence")
@@ -350,7 +350,7 @@ class ReconcileResult(AttemptPayload, kw_only=True):
 # ---- hooks ---------------------------------------------------------------------------------------------------------
 
 
-class HookDecided(Payload, kw_only=True):
+class HookDecided(Payload, frozen=True, kw_only=True):
     """One dispatch in which something other than allow happened; durable before the work it judges starts."""
 
     kind = "input"
