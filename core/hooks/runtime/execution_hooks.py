@@ -1,0 +1,115 @@
+"""The seam between the runtime and whoever performs its work: the abstract class `WorkflowExecutionHooks`.
+
+The runtime decides, records and dispatches the hook points; an implementation of this class performs agent steps and
+executor calls and nothing else. The command line uses the one made of the workflow's agents and executors
+(`runtime/local.py`); a program that embeds the runtime brings its own.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from hooks.definition.model import HostExecutorNode, SubagentNode
+from hooks.events.payloads import EffectOutcome, ErrorClass
+from hooks.ids import ActivityId, AttemptId, NodeId, RevisionId, RunId
+from hooks.kernel.state import RunState
+
+if TYPE_CHECKING:
+    from hooks.runtime.recorder import Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchContext:
+    """Whose work this is. `directory` is made for this attempt; `inherited` says that a driver that is gone had started
+    the work: learn what became of it, and do it again only where that is harmless."""
+
+    run_id: RunId
+    workflow_id: str
+    revision_id: RevisionId
+    node_id: NodeId
+    activity_id: ActivityId
+    attempt_id: AttemptId
+    attempt: int
+    idempotency_key: str
+    directory: Path
+    working_directory: Path
+    workflow_directory: Path
+    grace_ms: int
+    inherited: bool
+    recorder: Recorder
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The work is done; `output` is any JSON value."""
+
+    output: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The work failed. `outcome` says what is known of its effect; without that knowledge it is `unknown`."""
+
+    error_code: str
+    error_class: ErrorClass
+    error_message: str
+    outcome: EffectOutcome = "unknown"
+    stack_trace: str = ""
+    output: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The work ended because it was told to."""
+
+    cancel_origin_event_id: str
+
+
+DispatchOutcome: TypeAlias = Succeeded | Failed | Cancelled
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedCall:
+    """An executor call made ready: `canonical_input` is what effect-input.json will hold and what is executed."""
+
+    parsed_input: Any
+    canonical_input: dict[str, Any]
+    provider: str
+    idempotency_ttl_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryResult:
+    """What a pass over the dangling effects brought."""
+
+    had_progress: bool
+    has_remaining_dangling: bool
+
+
+class WorkflowExecutionHooks(ABC):
+    """Performs the work of a run. Cancellation reaches a running `execute_*` as asyncio cancellation."""
+
+    @abstractmethod
+    async def execute_subagent(self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str) -> DispatchOutcome:
+        """Have the agent of `node` answer `resolved_prompt`."""
+
+    @abstractmethod
+    async def execute_host_executor(
+        self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any
+    ) -> DispatchOutcome:
+        """Perform the executor call of `node`; called only once its permit is durable."""
+
+    def prepare_host_executor(self, executor_name: str, resolved_input: Any) -> PreparedCall:
+        """Parse and canonicalise the input before effect-input.json is written. Raises ValueError: a user's fault."""
+        return PreparedCall(resolved_input, resolved_input, "manual")
+
+    async def recover_dangling_effects(self, log: Recorder, snapshot: RunState) -> RecoveryResult:
+        """Called before each pass while effects are dangling; may write their settling to `log`."""
+        return RecoveryResult(had_progress=False, has_remaining_dangling=True)
+
+    async def on_activities_cancelled(self, activity_ids: Sequence[str], node_ids: Sequence[str], run_id: str) -> None:
+        """Called after the cancel events are durable, at least once; an error is logged and never fatal."""
