@@ -2,7 +2,8 @@
 
     HooksError
     ├── UsageError (2)            the command's words are off
-    │   └── DefinitionError       a workflow, config or params file has problems; all of them at once
+    │   ├── DefinitionError       a workflow, config or params file has problems; all of them at once
+    │   └── RunIdTakenError       there is a run of this id already
     ├── HookBlockedError (3)      PluginViolationError: a hook said no
     ├── RunLockedError (6)        another driver holds the run
     ├── RunCopiedError (6)        the directory is not the one its driver wrote
@@ -73,6 +74,17 @@ class DefinitionError(UsageError):
         self.problems = problems
 
 
+class RunIdTakenError(UsageError):
+    """There is a run of this id already; the caller may look whether it is the same one."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(
+            f"There is a run {run_id} already.",
+            fix=f"Choose another `--run-id`, or go on with that one: `hooks recover {run_id}`.",
+            run=run_id,
+        )
+
+
 class RunLockedError(HooksError):
     """Another process is driving the run."""
 
@@ -114,6 +126,7 @@ class CorruptRunError(HooksError):
     def __init__(self, message: str, *, file: str, line: int | None = None, byte: int | None = None) -> None:
         where = file + (f", line {line}" if line is not None else "") + (f", byte {byte}" if byte is not None else "")
         super().__init__(f"{where}: {message}", fix="Restore the run directory from a backup; nothing was changed.")
+        self.reason = message
         self.file = file
         self.line = line
         self.byte = byte

@@ -1,0 +1,153 @@
+"""Checks a run for damage without changing anything: the chain, the blobs, the workflow, the sidecars of its effects.
+
+It depends on nothing but the content of the run's files, so that a copy, an archive or a run on another machine
+verifies like the original. A torn tail is no damage: it is noticed, and the next driver cuts it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from hooks.errors import CorruptRunError, StorageError
+from hooks.events.envelope import Event
+from hooks.events.payloads import AttemptCreated, EffectAttempted, RunCreated
+from hooks.ids import ActivityId, NodeId, RevisionId, RunId, idempotency_key
+from hooks.storage.blobs import BlobReference, BlobStore, references_in
+from hooks.storage.durable_files import read_bytes
+from hooks.storage.log_reader import LogReader
+from hooks.storage.run_directory import RunDirectory, read_workflow
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it was written. `damage` makes the run untrustworthy, a `notice` does not."""
+
+    severity: Literal["damage", "notice"]
+    file: str
+    message: str
+    line: int | None = None
+    byte: int | None = None
+
+    def __str__(self) -> str:
+        line = f", line {self.line}" if self.line is not None else ""
+        byte = f", byte {self.byte}" if self.byte is not None else ""
+        return f"{self.file}{line}{byte}: {self.message}"
+
+
+def verify_run(directory: RunDirectory) -> list[Finding]:
+    """Everything found wrong with a run, in the order of its log; empty if it is as it was written."""
+    return list(_Verification(directory).findings())
+
+
+class _Verification:
+    """One walk over the log, with what later events are checked against."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        self._blobs = BlobStore(directory.blobs, "relaxed")
+        self._checked_blobs: set[str] = set()
+        self._created: RunCreated | None = None
+        self._attempts: dict[str, AttemptCreated] = {}
+
+    def findings(self) -> Iterator[Finding]:
+        reader = LogReader(self._directory.log)
+        try:
+            for event in reader.stream():
+                yield from self._check(event, reader.run_id or "")
+        except CorruptRunError as error:
+            yield _damage(error)
+            return
+        if self._created is None:
+            yield Finding("damage", str(self._directory.log), "the log has no event", line=1, byte=0)
+        if reader.torn_tail is not None:
+            offset, size = reader.torn_tail
+            yield Finding(
+                "notice",
+                str(self._directory.log),
+                f"the last write is torn; `hooks recover` cuts its {size} bytes",
+                line=reader.position.seq + 1,
+                byte=offset,
+            )
+
+    def _check(self, event: Event, run_id: str) -> Iterator[Finding]:
+        try:
+            references = list(references_in(event.payload))
+        except msgspec.ValidationError as error:
+            yield self._finding(event, f"a reference to a blob is malformed: {error}")
+            references = []
+        for reference in references:
+            yield from self._check_blob(reference)
+        match event.payload:
+            case RunCreated() as created:
+                yield from self._check_workflow(event, created)
+            case AttemptCreated() as created:
+                self._attempts[created.attempt_id] = created
+            case EffectAttempted() as effect:
+                yield from self._check_effect(event, effect, run_id)
+            case _:
+                pass
+
+    def _check_blob(self, reference: BlobReference) -> Iterator[Finding]:
+        if reference.output_hash in self._checked_blobs:
+            return
+        self._checked_blobs.add(reference.output_hash)
+        try:
+            self._blobs.check(reference)
+        except (CorruptRunError, StorageError) as error:
+            yield _damage(error)
+
+    def _check_workflow(self, event: Event, created: RunCreated) -> Iterator[Finding]:
+        if event.seq != 1:
+            yield self._finding(event, "runCreated is not the first event")
+            return
+        self._created = created
+        try:
+            read_workflow(self._directory, created)
+        except (CorruptRunError, StorageError) as error:
+            yield _damage(error)
+
+    def _check_effect(self, event: Event, effect: EffectAttempted, run_id: str) -> Iterator[Finding]:
+        attempt = self._attempts.get(effect.attempt_id)
+        if self._created is None or attempt is None:
+            yield self._finding(event, f"effectAttempted of {effect.attempt_id}, which was never created")
+            return
+        expected = idempotency_key(
+            run_id=RunId(run_id),
+            workflow_id=self._created.workflow_id,
+            revision_id=RevisionId(self._created.revision_id),
+            node_id=NodeId(effect.node_id),
+            activity_id=ActivityId(effect.activity_id),
+            epoch=effect.epoch,
+        )
+        if effect.idempotency_key != expected:
+            yield self._finding(event, f"the idempotency key {effect.idempotency_key} should be {expected}")
+        sidecar = self._directory.effect_input(ActivityId(effect.activity_id), attempt.attempt)
+        yield from _check_sidecar(sidecar, effect.input_hash)
+
+    def _finding(self, event: Event, message: str) -> Finding:
+        return Finding("damage", str(self._directory.log), message, line=event.seq)
+
+
+def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
+    try:
+        data = read_bytes(path)
+    except FileNotFoundError:
+        yield Finding("damage", str(path), "the input of this effect is missing")
+        return
+    except StorageError as error:
+        yield Finding("damage", str(path), error.message)
+        return
+    if sha256(data).hexdigest() != input_hash:
+        yield Finding("damage", str(path), "this is not the input the effect was attempted with (its hash differs)")
+
+
+def _damage(error: CorruptRunError | StorageError) -> Finding:
+    if isinstance(error, CorruptRunError):
+        return Finding("damage", error.file, error.reason, line=error.line, byte=error.byte)
+    return Finding("damage", "", error.message)
