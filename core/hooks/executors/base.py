@@ -43,7 +43,10 @@ class EffectCall:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How a call ended: done; failed (it said so itself); not_done (certainly nothing happened); unknown."""
+    """How a call ended: done; failed (it said so itself); not_done (certainly nothing happened); unknown.
+
+    `done` with an error: it happened, but its output cannot be used.
+    """
 
     outcome: EffectOutcome
     output: Any = None

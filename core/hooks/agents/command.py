@@ -1,0 +1,186 @@
+"""An agent that is a command: the prompt goes in on stdin or in argv, the answer is what it prints.
+
+argv is the declared one, then the options the step sets, in the order of the declaration. A prompt is never scanned:
+only the declared argv is searched for `${prompt}`, and no shell sees any of it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hooks import jsonio
+from hooks.agents.answer_path import AnswerPath
+from hooks.agents.base import AgentError, Generation, GenerationRequest
+from hooks.definition.model import CommandAgent
+from hooks.errors import JsonBorderError
+from hooks.events.payloads import ErrorClass, ErrorInfo
+from hooks.processes.exits import Exit
+from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
+from hooks.processes.outputs import read_tail, read_text
+from hooks.processes.running import adopt_child, run_child
+
+PROMPT = "${prompt}"
+FORMAT = "format"
+ANSWER_LIMIT = 64 * 1024 * 1024
+_STDERR_LIMIT = 16 * 1024
+_MESSAGE_LIMIT = 2_000
+_ABSENT = object()
+
+
+class CommandAgentProcess:
+    """Runs the declared command once for each prompt, in the run's working directory.
+
+    A program given as a relative path with a slash is looked for from the workflow's directory, like every file a
+    declaration names; HOOKS_WORKFLOW_DIRECTORY has that directory for the rest.
+    """
+
+    def __init__(self, declaration: CommandAgent, workflow_directory: Path) -> None:
+        self._declaration = declaration
+        self._workflow_directory = workflow_directory
+        self._extract = AnswerPath(declaration.extract) if declaration.extract is not None else None
+        self._error_extract = AnswerPath(declaration.error_extract) if declaration.error_extract is not None else None
+        # The format is the step's output schema, passed by the runtime; it is no option a step may set.
+        self._honoured = frozenset(declaration.options) - {FORMAT}
+
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        return self._honoured
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        try:
+            ended = await run_child(self._child(request), grace_ms=request.grace_ms)
+        except CouldNotStartError as error:
+            raise _agent_error(
+                "CouldNotStart", "retryable" if error.transient else "userFault", f"{self._name}: {error}"
+            ) from error
+        return self._answer(ended, request.directory)
+
+    async def adopt(self, request: GenerationRequest) -> Generation | None:
+        ended = await adopt_child(request.directory, request.marker, grace_ms=request.grace_ms)
+        return self._answer(ended, request.directory) if ended is not None else None
+
+    @property
+    def _name(self) -> str:
+        return f"Agent {self._declaration.name}"
+
+    def _child(self, request: GenerationRequest) -> Child:
+        declared = self._declaration.argv
+        in_argv = any(PROMPT in word for word in declared)
+        argv = [word.replace(PROMPT, request.prompt) for word in declared]
+        if "/" in declared[0]:
+            argv[0] = str(self._workflow_directory / argv[0])
+        return Child(
+            argv=[*argv, *self._option_words(request)],
+            working_directory=request.working_directory,
+            environment={
+                **os.environ,
+                **self._declaration.env,
+                **request.environment,
+                "HOOKS_IDEMPOTENCY_KEY": request.key,
+                "HOOKS_WORKFLOW_DIRECTORY": str(self._workflow_directory),
+            },
+            directory=request.directory,
+            marker=request.marker,
+            stdin=b"" if in_argv else request.prompt.encode("utf-8", "surrogateescape"),
+        )
+
+    def _option_words(self, request: GenerationRequest) -> list[str]:
+        options = dict(request.model_options)
+        if unknown := sorted(set(options) - self._honoured):
+            known = ", ".join(sorted(self._honoured)) or "none"
+            raise _agent_error(
+                "UnknownModelOption",
+                "userFault",
+                f"{self._name} does not know the option {unknown[0]!r} (it knows: {known}). "
+                f"Say under `options:` of the agent which arguments it becomes.",
+            )
+        if request.format is not None:
+            options[FORMAT] = request.format
+        return [
+            word
+            for name, template in self._declaration.options.items()
+            if name in options
+            for word in _option_argv(template, options[name])
+        ]
+
+    def _answer(self, ended: Exit, directory: Path) -> Generation:
+        """The answer in a finished draw's files. Raises AgentError."""
+        stderr = read_tail(directory / STDERR, _STDERR_LIMIT)
+        if ended.signal is not None:
+            message = f"{self._name} was ended by signal {ended.signal}."
+            raise _agent_error("Signalled", "retryable", _with_end_of(stderr, message), stderr)
+        if ended.code is None:
+            raise _agent_error("OutcomeUnknown", "retryable", f"{self._name} ended, nobody saw how.", stderr)
+        captured = read_text(directory / STDOUT, ANSWER_LIMIT)
+        document: Any = None
+        if self._declaration.output == "json":
+            try:
+                document = jsonio.parse(captured.text.encode())
+            except JsonBorderError as error:
+                if ended.code == 0 and not captured.truncated:
+                    message = f"{self._name} did not answer with JSON ({error}): {captured.text[:200]!r}"
+                    raise _agent_error("AgentOutputNotJson", "fatal", message, stderr) from error
+        self._judge(ended.code, document, stderr)
+        if captured.truncated:
+            message = f"{self._name} answered with {captured.bytes_total} bytes; {ANSWER_LIMIT} are taken at most."
+            raise _agent_error("OutputTooLarge", "fatal", message, stderr)
+        return self._generation(captured.text, document, stderr)
+
+    def _judge(self, code: int, document: Any, stderr: str) -> None:
+        """Raise AgentError if the command says it failed: by its document first, which tells more than a number."""
+        said = self._error_extract.find(document) if self._error_extract is not None else None
+        # false, "", null, [] and {} are how a tool says "no error".
+        if said:
+            raise _agent_error("AgentFailed", _class_of(said), f"{self._name}: {_error_text(said)}", stderr)
+        if code != 0:
+            message = f"{self._name} ended with exit code {code}."
+            raise _agent_error("ExitStatus", "fatal", _with_end_of(stderr, message), stderr)
+
+    def _generation(self, stdout: str, document: Any, stderr: str) -> Generation:
+        # One final newline is the terminal's, not the answer's; everything else of it is kept.
+        text, found = stdout.removesuffix("\n"), document
+        if self._extract is not None:
+            found = self._extract.find(document, _ABSENT)
+            if found is _ABSENT:
+                message = f"{self._name}: its answer has no {self._extract.text!r}: {stdout[:200]!r}"
+                raise _agent_error("AnswerNotFound", "fatal", message, stderr)
+            text = found if isinstance(found, str) else jsonio.canonical(found).decode()
+        value = None if isinstance(found, str) else found
+        told = document if isinstance(document, dict) else {}
+        usage, model = told.get("usage"), told.get("model")
+        return Generation(
+            text,
+            value=value,
+            model=model if isinstance(model, str) else self._declaration.model,
+            usage=usage if isinstance(usage, dict) else None,
+        )
+
+
+def _option_argv(template: list[str], value: Any) -> list[str]:
+    """The words of one option: "{value}" is its value, as it is or in JSON; one without it is a flag."""
+    if value is None or (value is False and not any("{value}" in word for word in template)):
+        return []
+    text = value if isinstance(value, str) else jsonio.canonical(value).decode()
+    return [word.replace("{value}", text) for word in template]
+
+
+def _error_text(said: Any) -> str:
+    if isinstance(said, dict) and isinstance(said.get("message"), str):
+        return str(said["message"])
+    return said if isinstance(said, str) else jsonio.canonical(said).decode()
+
+
+def _class_of(said: Any) -> ErrorClass:
+    """What the agent itself says of its error: an object whose errorClass is `retryable` may be tried again."""
+    named = said.get("errorClass", said.get("error_class")) if isinstance(said, dict) else None
+    return "retryable" if named == "retryable" else "fatal"
+
+
+def _with_end_of(stderr: str, message: str) -> str:
+    return f"{message} It said: {stderr.strip()[-_MESSAGE_LIMIT:]}" if stderr.strip() else message
+
+
+def _agent_error(code: str, error_class: ErrorClass, message: str, stack_trace: str = "") -> AgentError:
+    return AgentError(ErrorInfo(error_code=code, error_class=error_class, error_message=message), stack_trace)

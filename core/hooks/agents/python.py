@@ -1,0 +1,77 @@
+"""An agent that is a Python function: (prompt, options) or (prompt), sync or async; it answers with text or JSON."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hooks import jsonio
+from hooks.agents.base import AgentError, Generation, GenerationRequest
+from hooks.callables import CallableError, call, in_thread, load_callable
+from hooks.definition.model import PythonAgent
+from hooks.errors import JsonBorderError
+from hooks.events.payloads import ErrorClass, ErrorInfo
+
+
+class PythonAgentCallable:
+    """Calls the declared function once for each prompt; it may raise AgentError to say of what class its error is."""
+
+    def __init__(self, declaration: PythonAgent, workflow_directory: Path) -> None:
+        self._declaration = declaration
+        self._workflow_directory = workflow_directory
+
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        return frozenset(self._declaration.model_options)
+
+    async def generate(self, request: GenerationRequest) -> Generation:
+        reference = self._declaration.callable
+        try:
+            # In a thread: what the module imports may take seconds, and others are being waited for.
+            function = await in_thread(partial(load_callable, reference, self._workflow_directory))
+        except CallableError as error:
+            raise self._failed("CallableNotFound", "userFault", str(error), error) from error
+        try:
+            answer = await call(function, *self._arguments(function, request))
+        except AgentError:
+            raise
+        except Exception as error:
+            raise self._failed(type(error).__name__, "fatal", f"{type(error).__name__}: {error}", error) from error
+        return self._generation(answer)
+
+    async def adopt(self, request: GenerationRequest) -> Generation | None:
+        """Nothing: a function dies with its driver."""
+        return None
+
+    def _arguments(self, function: Callable[..., Any], request: GenerationRequest) -> list[Any]:
+        options = dict(request.model_options)
+        return [request.prompt, options] if _takes_options(function) else [request.prompt]
+
+    def _generation(self, answer: Any) -> Generation:
+        if isinstance(answer, str):
+            return Generation(answer)
+        try:
+            jsonio.check(answer)
+        except JsonBorderError as error:
+            message = f"its answer is neither text nor plain JSON ({error})"
+            raise self._failed("AnswerNotJson", "fatal", message, error) from error
+        return Generation(jsonio.canonical(answer).decode(), value=answer)
+
+    def _failed(self, code: str, error_class: ErrorClass, message: str, error: Exception) -> AgentError:
+        info = ErrorInfo(
+            error_code=code, error_class=error_class, error_message=f"Agent {self._declaration.name}: {message}"
+        )
+        return AgentError(info, "".join(traceback.format_exception(error)))
+
+
+def _takes_options(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind("prompt", {})
+    except (TypeError, ValueError):
+        # It takes one argument, or, built in, does not say how many.
+        return False
+    return True

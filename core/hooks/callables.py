@@ -1,0 +1,165 @@
+"""Callables that a workflow names: found by `module:function` or `file.py:function`, and called without blocking.
+
+A file is loaded by its path under a private module name, so that no project directory enters sys.path and two files
+of one name do not meet. A sync function runs in a daemon thread of its own: Python cannot end a thread, so one that is
+abandoned (timeout, cancellation) must hold up neither the loop nor the exit of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import importlib
+import inspect
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha256
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+# A module must be in sys.modules while it is being executed; without the lock a second thread would find it half made.
+_LOADING = threading.RLock()
+
+
+class CallableError(Exception):
+    """A named callable cannot be found, loaded or used as one; says which and why."""
+
+
+def load_callable(reference: str, base: Path) -> Callable[..., Any]:
+    """The callable that `reference` names; a relative file is looked for from `base`. Raises CallableError.
+
+    A file is executed once, and again when its content has changed.
+    """
+    place, separator, name = reference.rpartition(":")
+    if not (place and separator and name):
+        raise CallableError(f'{reference!r} names no callable; write "module:function" or "file.py:function".')
+    try:
+        module = _load_file(base / place) if place.endswith(".py") else importlib.import_module(place)
+    except CallableError:
+        raise
+    except (Exception, SystemExit) as error:
+        raise CallableError(f"{reference!r}: loading {place} failed: {type(error).__name__}: {error}") from error
+    found: Any = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise CallableError(f"{reference!r}: {place} has no {name!r}.{_did_you_mean(part, found)}") from None
+    if not callable(found):
+        raise CallableError(f"{reference!r} is a {type(found).__name__}, not a function.")
+    return found  # type: ignore[no-any-return]
+
+
+async def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """What the function returns: an async one is awaited here, a sync one runs in a daemon thread.
+
+    Context variables are seen by both. Cancelled, a sync function is abandoned and runs on unobserved. A function that
+    raises SystemExit, or CancelledError when nobody cancelled it, raises CallableError instead: it must not end us.
+    """
+    if _is_async(function):
+        return await _await(function(*args, **kwargs))
+    result = await in_thread(partial(function, *args, **kwargs))
+    return await _await(result) if inspect.isawaitable(result) else result
+
+
+def in_thread(work: Callable[[], Any]) -> asyncio.Future[Any]:
+    """Start `work` in a daemon thread of its own; the future has what it returns or raises."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(ending: _Ending) -> None:
+        if future.done():
+            return  # abandoned
+        if ending.error is None:
+            future.set_result(ending.result)
+        else:
+            future.set_exception(ending.error)
+
+    def run() -> None:
+        ending = _run(partial(context.run, work))
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, ending)
+
+    threading.Thread(target=run, name="hooks-callable", daemon=True).start()
+    return future
+
+
+@dataclass(frozen=True, slots=True)
+class _Ending:
+    result: Any = None
+    error: Exception | None = None
+
+
+def _run(work: Callable[[], Any]) -> _Ending:
+    try:
+        return _Ending(result=work())
+    except StopIteration as error:
+        # A future cannot carry it.
+        return _Ending(error=_caused_by(error))
+    except Exception as error:  # noqa: BLE001  whatever it is, it is the answer
+        return _Ending(error=error)
+    except BaseException as error:  # noqa: BLE001  in the loop it would end the driver
+        return _Ending(error=_caused_by(error))
+
+
+async def _await(awaitable: Any) -> Any:
+    try:
+        return await awaitable
+    except SystemExit as error:
+        raise _caused_by(error) from error
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise _caused_by(error) from error
+
+
+def _caused_by(error: BaseException) -> CallableError:
+    wrapped = CallableError(f"The function raised {type(error).__name__}: {error}")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def _load_file(path: Path) -> ModuleType:
+    try:
+        source = path.read_bytes()
+    except OSError as error:
+        raise CallableError(f"Cannot read {path}: {error.strerror}.") from error
+    path = path.absolute()
+    digest = sha256(str(path).encode("utf-8", "surrogateescape") + b"\0" + source).hexdigest()
+    name = f"_hooks_file_{digest[:32]}"
+    with _LOADING:
+        if name in sys.modules:
+            return sys.modules[name]
+        spec = spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise CallableError(f"{path} cannot be loaded as Python.")
+        module = module_from_spec(spec)
+        sys.modules[name] = module
+        try:
+            # Compiled from the bytes that were hashed: no stale cache, and no __pycache__ beside a user's file.
+            exec(compile(source, str(path), "exec", dont_inherit=True), module.__dict__)
+        except BaseException:
+            del sys.modules[name]
+            raise
+        return module
+
+
+def _did_you_mean(name: str, holder: Any) -> str:
+    import difflib
+
+    close = difflib.get_close_matches(name, dir(holder), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

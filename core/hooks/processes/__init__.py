@@ -1,0 +1,1 @@
+"""Processes: started under a small launcher, waited for, adopted after a crash, and ended as whole trees."""

@@ -1,0 +1,184 @@
+"""Starts a command under the launcher: a few lines of sh that outlive the driver and write down how the command ended.
+
+The driver may be killed at any instant and its children go on. So nothing of a child hangs on the driver: stdin is a
+file written before, stdout and stderr are files, there is no pipe; and the launcher, not the driver, writes exit.json.
+
+exit.json is written in place by one printf, not renamed into place: a rename would need a forked `mv`, half a
+millisecond a step. It is safe because no proper prefix of {"exitCode":0} is a JSON object: what a crash, a full disk or
+a power cut can leave (nothing, a part, zeros) reads as absent, never as another answer.
+
+The command is exec'd in a subshell, with TERM, INT and HUP back at their defaults; the launcher itself only notes
+these signals and waits on. Its own stderr is closed, so that the file holds the command's bytes and no "Killed".
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from hooks.processes.exits import EXIT_FILE, LAST_SIGNAL
+from hooks.processes.process_table import MARKER_VARIABLE
+
+STDIN, STDOUT, STDERR = "stdin", "stdout", "stderr"
+
+_LAUNCHER = f"""\
+directory=$1; shift
+trap : TERM INT HUP
+exec 3>&2 2>/dev/null
+(exec "$@" 2>&3 3>&-)
+status=$?
+umask 077
+if [ "$status" -gt 128 ] && [ "$status" -le {128 + LAST_SIGNAL} ]
+then printf '{{"signal":%d}}\\n' $((status - 128)) >"$directory/{EXIT_FILE}"
+else printf '{{"exitCode":%d}}\\n' "$status" >"$directory/{EXIT_FILE}"
+fi
+exit "$status"
+"""
+_SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# Errors that say nothing against the command: the machine was short of something.
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+
+
+class CouldNotStartError(Exception):
+    """The command was not started: certainly nothing of it ran.
+
+    `transient`: the machine was short of something (descriptors, processes, memory, disk); later it may work.
+    """
+
+    def __init__(self, message: str, *, transient: bool = False) -> None:
+        super().__init__(message)
+        self.transient = transient
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A command to run. `directory` exists and takes stdin, stdout, stderr and exit.json of this start alone.
+
+    `environment` is the whole environment of the command, apart from HOOKS_ATTEMPT, which `marker` becomes: by it the
+    command and all it starts are found again after a crash.
+    """
+
+    argv: Sequence[str]
+    working_directory: Path
+    environment: Mapping[str, str]
+    directory: Path
+    marker: str
+    stdin: bytes = b""
+
+
+def launch(child: Child) -> subprocess.Popen[bytes]:
+    """Start the command in a session of its own. Raises CouldNotStartError.
+
+    What an earlier start left in the directory is removed: a resubmission must not read its predecessor's answer.
+    """
+    working_directory = child.working_directory.absolute()
+    program = find_program(child.argv[0], child.environment, working_directory)
+    directory = child.directory.absolute()
+    environment = {**child.environment, MARKER_VARIABLE: child.marker}
+    argv = [*_hidden_from_shell(environment), program, *child.argv[1:]]
+    command = ["/bin/sh", "-c", _LAUNCHER, "hooks-launch", str(directory), *argv]
+    try:
+        (directory / EXIT_FILE).unlink(missing_ok=True)
+        with ExitStack() as files:
+            return subprocess.Popen(
+                # UTF-8 whatever the locale; surrogateescape gives back the bytes of a file name that is none.
+                [word.encode("utf-8", "surrogateescape") for word in command],
+                cwd=working_directory,
+                env=environment,
+                stdin=_stdin(directory / STDIN, child.stdin, files),
+                stdout=_output(directory / STDOUT, files),
+                stderr=_output(directory / STDERR, files),
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise CouldNotStartError(_explain(child, error), transient=error.errno in _SHORTAGES) from error
+    except ValueError as error:
+        raise CouldNotStartError(f"Could not start {child.argv[0]!r}: {error} in argv or environment.") from error
+
+
+def find_program(name: str, environment: Mapping[str, str], working_directory: Path) -> str:
+    """The path the command is to be executed by, looked up as its own shell would. Raises CouldNotStartError."""
+    if "/" in name:
+        candidates = [os.path.join(working_directory, name)]
+    else:
+        entries = environment.get("PATH", os.defpath).split(os.pathsep)
+        candidates = [os.path.join(working_directory, entry, name) for entry in entries] if name else []
+    unusable = ""
+    for path in candidates:
+        if "\0" not in path and os.path.isfile(path):
+            if os.access(path, os.X_OK):
+                _check_interpreter(path)
+                return path
+            unusable = unusable or path
+    if unusable:
+        raise CouldNotStartError(f"Could not start {name!r}: {unusable} is not executable; `chmod +x` makes it so.")
+    if not os.path.isdir(working_directory):
+        raise CouldNotStartError(f"Could not start {name!r}: there is no working directory {working_directory}.")
+    if "/" in name:
+        raise CouldNotStartError(f"Could not start {name!r}: there is no file {candidates[0]}.")
+    path_variable = environment.get("PATH", os.defpath)
+    raise CouldNotStartError(
+        f"Could not start {name!r}: no such program in PATH ({path_variable}). Install it, or give its whole path."
+    )
+
+
+def _check_interpreter(path: str) -> None:
+    """A script whose interpreter is missing is found by sh only after the start, as a bare 127."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            first = file.read(256)
+    except OSError:
+        return  # executable but not readable: a program, then, and the system will say
+    words = first[2:].split(b"\n", 1)[0].split() if first.startswith(b"#!") else []
+    if words and not os.access(words[0], os.X_OK):
+        interpreter = os.fsdecode(words[0])
+        hint = " (the line ends with CR; save it with LF line ends)" if first.split(b"\n", 1)[0].endswith(b"\r") else ""
+        raise CouldNotStartError(f"Could not start {path!r}: its first line asks for {interpreter!r}, not found{hint}.")
+
+
+def _hidden_from_shell(environment: Mapping[str, str]) -> list[str]:
+    """dash drops variables whose names are no shell names, as of exported bash functions; `env` sets them again."""
+    hidden = [f"{name}={value}" for name, value in environment.items() if not _SHELL_NAME.match(name)]
+    return ["/usr/bin/env", *hidden] if hidden else []
+
+
+def _stdin(path: Path, data: bytes, files: ExitStack) -> int:
+    if not data:
+        return subprocess.DEVNULL
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        file.write(data)
+    return _closed_by(files, os.open(path, os.O_RDONLY))
+
+
+def _output(path: Path, files: ExitStack) -> int:
+    # Appending keeps the bytes of several writers of one file from overwriting each other.
+    return _closed_by(files, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600))
+
+
+def _closed_by(files: ExitStack, descriptor: int) -> int:
+    files.callback(os.close, descriptor)
+    return descriptor
+
+
+def _explain(child: Child, error: OSError) -> str:
+    name = child.argv[0]
+    if error.errno == errno.E2BIG:
+        sizes = [len(word.encode("utf-8", "surrogateescape")) for word in child.argv]
+        largest = max(range(len(sizes)), key=sizes.__getitem__)
+        surroundings = sum(len(key) + len(value) + 2 for key, value in child.environment.items())
+        return (
+            f"Could not start {name!r}: argv has {sum(sizes)} bytes (argv[{largest}] alone {sizes[largest]}), the "
+            f"environment {surroundings}; the system takes {128 * 1024} in one element and {os.sysconf('SC_ARG_MAX')} "
+            "in all. Give the large value on stdin or in a file."
+        )
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return f"Could not start {name!r}: too many open files. Raise `ulimit -n`, or run fewer at once (-j)."
+    if isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.isdir(child.working_directory):
+        return f"Could not start {name!r}: there is no working directory {child.working_directory}."
+    return f"Could not start {name!r}: {error}."

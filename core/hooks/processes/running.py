@@ -1,0 +1,141 @@
+"""Runs a command to its end, or waits for one that an earlier driver started.
+
+Whoever cancels either of the two gets control back only when the whole process tree is gone: what follows (a cancel
+event, a new attempt) may rely on nothing of it being alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from hooks.processes.ending import FIRST_PAUSE, LONGEST_PAUSE, end_tree
+from hooks.processes.exits import Exit, exit_of, read_exit
+from hooks.processes.launch import Child, launch
+from hooks.processes.process_table import LiveProcess, find_group, find_marked, find_tree, is_alive
+
+# What is left in the background after the command has ended gets this long to go by itself.
+_LEAK_GRACE_MS = 300
+
+
+async def run_child(child: Child, *, grace_ms: int) -> Exit:
+    """Run the command to its end. Raises CouldNotStartError.
+
+    Background processes left in its process group are ended and named. One that went into a session of its own is a
+    daemon, meant to stay, and is left alone, except on cancellation.
+    Cancelled, it ends the whole tree (TERM to all, `grace_ms`, KILL) and then lets the cancellation pass; a second
+    cancellation skips the grace.
+    """
+    launcher = launch(child)
+    try:
+        await _ended(launcher.pid)
+    except asyncio.CancelledError as cancelled:
+        refused = await end_tree(lambda: find_tree(child.marker, launcher.pid), grace_ms)
+        _reap(launcher)
+        _note(cancelled, refused)
+        raise
+    status = _reap(launcher)
+    # Nobody to tell the status (SIGCHLD ignored by who started us): the launcher has written it down as well.
+    ended = exit_of(status) if status is not None else read_exit(child.directory) or Exit()
+    return replace(ended, leaked=await _end_leaked(launcher.pid))
+
+
+async def adopt_child(directory: Path, marker: str, *, grace_ms: int) -> Exit | None:
+    """Wait for a command whose driver died, and say how it ended; None if that cannot be known. Starts nothing.
+
+    Everything that still carries the marker afterwards is ended: nothing may live beside what is done next.
+    Cancelled, it ends the tree as `run_child` does. The caller bounds the wait with asyncio.timeout.
+    """
+    try:
+        ended = await _settled(directory, marker)
+    except asyncio.CancelledError as cancelled:
+        _note(cancelled, await end_tree(lambda: find_tree(marker), grace_ms))
+        raise
+    left = find_tree(marker)
+    await end_tree(lambda: find_tree(marker), _LEAK_GRACE_MS)
+    return replace(ended, leaked=tuple(process.pid for process in left)) if ended else None
+
+
+async def _settled(directory: Path, marker: str) -> Exit | None:
+    """Wait until exit.json is whole or nothing with the marker lives."""
+    alive = find_marked(marker)
+    pause = FIRST_PAUSE
+    while alive and read_exit(directory) is None:
+        await asyncio.sleep(pause)
+        pause = min(pause * 1.5, LONGEST_PAUSE)
+        alive = [process for process in alive if is_alive(process)] or find_marked(marker)
+    if alive:
+        # The launcher itself has one line to go after writing exit.json; it is not a leak.
+        await asyncio.sleep(FIRST_PAUSE * 5)
+    return read_exit(directory)
+
+
+async def _ended(pid: int) -> None:
+    """Wait until our child of that number has ended; it stays a zombie, so that the number stays its own."""
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def tell() -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return  # reaped by the system, since SIGCHLD is ignored here
+    except OSError:
+        # No pidfd to be had (an old kernel, no descriptor free), and the child runs already.
+        threading.Thread(target=_wait_in_thread, args=(pid, loop, tell), daemon=True).start()
+        await ended
+        return
+    try:
+        loop.add_reader(descriptor, tell)
+        await ended
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
+
+
+def _wait_in_thread(pid: int, loop: asyncio.AbstractEventLoop, tell: Callable[[], None]) -> None:
+    with suppress(ChildProcessError):  # reaped by the system: ended all the same
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+        loop.call_soon_threadsafe(tell)
+
+
+def _reap(launcher: subprocess.Popen[bytes]) -> int | None:
+    """The launcher's status, negative for a signal; None if somebody else took it.
+
+    Not Popen.wait, which turns a status it could not learn into 0, a success.
+    """
+    try:
+        _, status = os.waitpid(launcher.pid, 0)
+    except ChildProcessError:
+        launcher.returncode = -1
+        return None
+    launcher.returncode = os.waitstatus_to_exitcode(status)
+    return launcher.returncode
+
+
+async def _end_leaked(group: int) -> tuple[int, ...]:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return ()
+    except PermissionError:
+        pass  # members there are, though not ours to signal
+    leaked = find_group(group)
+    await end_tree(lambda: find_group(group), _LEAK_GRACE_MS)
+    return tuple(process.pid for process in leaked)
+
+
+def _note(cancelled: asyncio.CancelledError, refused: list[LiveProcess]) -> None:
+    if refused:
+        pids = ", ".join(str(process.pid) for process in refused)
+        cancelled.add_note(f"Still alive, and not ours to end (another user's): process {pids}.")
