@@ -33,10 +33,12 @@ class GenerationRequest:
 class Generation:
     """An answer: its text, and where the agent gave any, what it knows of how it came about.
 
-    `value` is left None by agents; the runtime parses the text where the step wants JSON.
+    `value` is for an agent that answers with structure (a callable that returns an object, a JSON document on stdout);
+    then `text` is its JSON. Where a step wants JSON and `value` is None, the runtime parses the text.
     """
 
     text: str
+    value: Any = None
     model: str | None = None
     usage: Mapping[str, Any] | None = None
     finish_reason: str | None = None

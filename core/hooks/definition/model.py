@@ -109,7 +109,7 @@ class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     factor: float = 2.0
     max_delay_ms: int = 3_600_000
     jitter: float = 0.0
-    on: list[str] = ["retryable", "timeout"]
+    on: tuple[str, ...] = ("retryable", "timeout")
 
 
 class SubagentNode(

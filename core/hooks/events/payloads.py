@@ -247,6 +247,7 @@ class GenerationFinished(AttemptPayload, frozen=True, kw_only=True):
     finish_reason: str | None = None
     latency_ms: int = 0
     error: ErrorInfo | None = None
+    stack_trace: str = ""
     interrupted: bool = False
 
 

@@ -208,7 +208,7 @@ def _generation_finished(state: RunState, payload: GenerationFinished, at: int) 
         raise IllegalEventError(f"{payload.generation_id} finished, but was not started")
     attempt.generation = None
     if payload.interrupted:
-        attempt.interruptions += 1
+        attempt.interruptions += attempt.stop is None
         return
     attempt.interruptions = 0
     if payload.error is not None:
@@ -304,7 +304,8 @@ def _end_attempt(
     activity = state.activities[attempt.activity_id]
     activity.effect_done = attempt.effect_done
     if interrupted:
-        activity.interruptions += 1
+        # A person who stops the driver five times does not make a crash loop.
+        activity.interruptions += attempt.stop is None
     else:
         activity.interruptions = 0
         activity.counted += 1

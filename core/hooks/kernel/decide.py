@@ -39,6 +39,11 @@ class Record:
 
     payload: Payload
 
+    @property
+    def starts_work(self) -> bool:
+        """A driver that is to start nothing more leaves this one to the next."""
+        return isinstance(self.payload, AttemptCreated)
+
 
 @dataclass(frozen=True, slots=True)
 class Perform:

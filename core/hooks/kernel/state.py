@@ -1,8 +1,8 @@
 """What a run is, folded from its log: the state that `apply` writes and `decide` reads.
 
 Everything a decision needs is kept ready, so that neither an event nor a decision ever looks at all nodes: `ready`
-holds the nodes that could start, `open` the attempts under way, `closing` those that ended and whose node has not been told.
-Values are kept as the log has them, inline up to 8 KiB or as a blob reference; no decision looks into one.
+holds the nodes that could start, `open` the attempts under way, `closing` those that ended and whose node has
+not been told. Values are kept as the log has them, inline up to 8 KiB or as a blob reference; no decision looks into one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class AttemptState:
     succeeded: ComponentSucceeded | None = None
     failed: ComponentFailed | None = None
     interruptions: int = 0
-    """How often in a row a draw of this attempt was ended by its driver's death or stop."""
+    """How often in a row a draw of this attempt was ended by its driver's death."""
 
     @property
     def is_permitted(self) -> bool:
@@ -114,7 +114,7 @@ class ActivityState:
     counted: int = 0
     """Attempts that use up max_attempts: those not ended by a driver's death."""
     interruptions: int = 0
-    """Attempts in a row that a driver's death or stop has ended."""
+    """Attempts in a row that a driver's death has ended."""
     epoch: int = 0
     output: Any = None
     error: ErrorInfo | None = None

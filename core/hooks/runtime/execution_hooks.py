@@ -8,10 +8,10 @@ executor calls and nothing else. The command line uses the one made of the workf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hooks.definition.model import HostExecutorNode, SubagentNode
 from hooks.events.payloads import EffectOutcome, ErrorClass
@@ -22,10 +22,17 @@ if TYPE_CHECKING:
     from hooks.runtime.recorder import Recorder
 
 
+Leftover: TypeAlias = Literal["none", "trusted", "untrusted"]
+"""What a driver that is gone may have left of this work: nothing; a process or an outcome to be learned instead of doing
+the work again; or something that proves nothing (it was told to stop, or its files may not be what it wrote)."""
+
+
 @dataclass(frozen=True, slots=True)
 class DispatchContext:
-    """Whose work this is. `directory` is made for this attempt; `inherited` says that a driver that is gone had started
-    the work: learn what became of it, and do it again only where that is harmless."""
+    """Whose work this is, and what hooks have left of its options.
+
+    `directory` is made for this attempt. `leftover` says whether a driver that is gone had started the work.
+    """
 
     run_id: RunId
     workflow_id: str
@@ -39,7 +46,9 @@ class DispatchContext:
     working_directory: Path
     workflow_directory: Path
     grace_ms: int
-    inherited: bool
+    leftover: Leftover
+    model_options: Mapping[str, Any]
+    format: Mapping[str, Any] | None
     recorder: Recorder
 
 
@@ -111,5 +120,7 @@ class WorkflowExecutionHooks(ABC):
         """Called before each pass while effects are dangling; may write their settling to `log`."""
         return RecoveryResult(had_progress=False, has_remaining_dangling=True)
 
-    async def on_activities_cancelled(self, activity_ids: Sequence[str], node_ids: Sequence[str], run_id: str) -> None:
+    async def on_activities_cancelled(  # noqa: B027 - to override it is optional
+        self, activity_ids: Sequence[str], node_ids: Sequence[str], run_id: str
+    ) -> None:
         """Called after the cancel events are durable, at least once; an error is logged and never fatal."""

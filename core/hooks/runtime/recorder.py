@@ -1,8 +1,8 @@
 """How facts get into the log and the state: the one place where events are added.
 
 `record` adds an event to the pending group and folds it at once, so that the program always sees the state its own
-events lead to; `commit` returns when everything recorded so far is durable. Commits that are asked for in the same turn
-of the loop share one write and one sync (group commit): the flush runs after everybody who is ready has recorded.
+events lead to; `commit` returns when everything recorded so far is durable. Commits that are asked for in the same few
+turns of the loop share one write and one sync (group commit): the flush runs after everybody who is ready has recorded.
 A driver that continues a run announces itself (resumeStarted) in the same group as the first thing it records.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from hooks.clock import Clock
 from hooks.errors import HooksError
@@ -17,20 +18,34 @@ from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import Payload, ResumeStarted
 from hooks.kernel.apply import apply
 from hooks.kernel.state import RunState
+from hooks.storage.blobs import BlobStore
 from hooks.storage.event_log import EventLog
+
+
+MAX_TURNS = 6
+"""How many turns of the loop a flush waits for while others go on recording: a step's way to its permit takes three."""
 
 
 class Recorder:
     """The pen of a run's one driver. After a failed flush it records nothing more: `failure` says why."""
 
-    def __init__(self, log: EventLog, state: RunState, clock: Clock, resume: ResumeStarted | None) -> None:
+    def __init__(
+        self, log: EventLog, blobs: BlobStore, state: RunState, clock: Clock, resume: ResumeStarted | None
+    ) -> None:
         self._log = log
+        self._blobs = blobs
         self._clock = clock
         self._resume = resume
         self._flushed: asyncio.Future[None] | None = None
+        self._unreported: list[Event] = []
         self.state = state
         self.failure: HooksError | None = None
-        self.on_failure: Callable[[], None] = lambda: None
+        self.on_failure: Callable[[], None] = _nobody
+        self.on_event: Callable[[Event], None] | None = None
+
+    def resolve(self, value: Any) -> Any:
+        """The value that a field of an event stands for: a blob reference is read and checked, others are themselves."""
+        return self._blobs.resolve(value)
 
     def record(self, payload: Payload, actor: Actor = "scheduler") -> Event:
         """Add an event and fold it. Not durable before `commit` returns."""
@@ -48,25 +63,30 @@ class Recorder:
             self._fail(error)
             raise
         apply(self.state, event)
+        self._unreported.append(event)
         return event
 
     async def commit(self) -> None:
         """Return once everything recorded so far is durable. Raises StorageError, for good."""
-        if self._flushed is None:
-            if not self._log.pending:
-                return
+        self.request_commit()
+        if self._flushed is not None:
+            await asyncio.shield(self._flushed)
+
+    def request_commit(self) -> None:
+        """Have everything recorded so far made durable soon, together with what others record in the next turns."""
+        if self.failure is not None:
+            raise self.failure
+        if self._flushed is None and self._log.pending:
             loop = asyncio.get_running_loop()
             self._flushed = loop.create_future()
-            loop.call_soon(self._flush)
-        await asyncio.shield(self._flushed)
+            loop.call_soon(self._flush_when_quiet, self._log.seq, MAX_TURNS)
 
-    def commit_now(self) -> None:
-        """Make everything recorded so far durable, without waiting for others to record."""
-        try:
-            self._log.flush()
-        except HooksError as error:
-            self._fail(error)
-            raise
+    def _flush_when_quiet(self, seen: int, turns: int) -> None:
+        """Flush after a turn of the loop in which nobody recorded anything: what starts in a chain shares the sync."""
+        if self._log.seq != seen and turns > 0:
+            asyncio.get_running_loop().call_soon(self._flush_when_quiet, self._log.seq, turns - 1)
+        else:
+            self._flush()
 
     def _flush(self) -> None:
         flushed, self._flushed = self._flushed, None
@@ -79,7 +99,19 @@ class Recorder:
             flushed.exception()  # those who wait are told; nobody waiting is no fault of the loop's
         else:
             flushed.set_result(None)
+            self._report()
+
+    def _report(self) -> None:
+        """Tell whoever watches of the events that have become durable."""
+        events, self._unreported = self._unreported, []
+        if self.on_event is not None:
+            for event in events:
+                self.on_event(event)
 
     def _fail(self, error: HooksError) -> None:
         self.failure = error
         self.on_failure()
+
+
+def _nobody() -> None:
+    """Nobody has asked to be told of a failure."""

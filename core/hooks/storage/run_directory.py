@@ -68,6 +68,14 @@ class RunDirectory:
         except (CorruptRunError, StorageError):
             return None
 
+    def logged_run_id(self) -> str:
+        """The id the run has by its log, whatever its directory is called now. Raises CorruptRunError."""
+        reader = LogReader(self.log)
+        next(reader.stream(), None)
+        if reader.run_id is None:
+            raise CorruptRunError("the log has no events", file=str(self.log), line=1, byte=0)
+        return reader.run_id
+
     def make_subdirectories(self, durability: Durability) -> None:
         """Make the directories that a run may lack: archives and git drop empty ones."""
         for directory in (self.inbox, self.blobs, self.attempts):

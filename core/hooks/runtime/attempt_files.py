@@ -1,0 +1,73 @@
+"""An attempt's directory, and effect-input.json in it: what an effect will be executed from.
+
+Canonical JSON of {cwd, executor, input}, without a final newline; inputHash is the sha256 of its bytes. The call is
+made from these bytes only, so that what a later driver finds is exactly what was done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from hooks.jsonio import canonical
+from hooks.storage.durable_files import Durability, storage_error, sync_directory, write_new_file
+
+FILE_NAME = "effect-input.json"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectInput:
+    """The bytes of a sidecar and what they say."""
+
+    data: bytes
+
+    @property
+    def hash(self) -> str:
+        return sha256(self.data).hexdigest()
+
+    @property
+    def input(self) -> Any:
+        return orjson.loads(self.data)["input"]
+
+
+def make_attempt_directory(directory: Path) -> None:
+    """Make the directory of an attempt, unless it is there. Its name is not durable: nothing but a sidecar needs it."""
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error("make", directory, error) from error
+
+
+def make_effect_input(executor: str, canonical_input: dict[str, Any], working_directory: str) -> EffectInput:
+    return EffectInput(canonical({"cwd": working_directory, "executor": executor, "input": canonical_input}))
+
+
+def write_effect_input(directory: Path, effect_input: EffectInput, durability: Durability) -> None:
+    """Make the attempt's directory with the sidecar in it; file, directory and its parent are durable on return.
+
+    A sidecar that a crash left there was followed by no effectAttempted, so nobody has acted on it: it is replaced.
+    """
+    make_attempt_directory(directory)
+    path = directory / FILE_NAME
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error("replace", path, error) from error
+    write_new_file(path, effect_input.data, durability)
+    sync_directory(directory, durability)
+    sync_directory(directory.parent, durability)
+
+
+def read_effect_input(directory: Path, expected_hash: str) -> tuple[EffectInput | None, str]:
+    """The sidecar, or None and the reason it cannot be used: MissingEffectInput or EffectInputHashMismatch."""
+    try:
+        effect_input = EffectInput((directory / FILE_NAME).read_bytes())
+    except OSError:
+        return None, "MissingEffectInput"
+    if effect_input.hash != expected_hash:
+        return None, "EffectInputHashMismatch"
+    return effect_input, ""

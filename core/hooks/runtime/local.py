@@ -1,0 +1,75 @@
+"""`WorkflowExecutionHooks` as the command line uses it: the workflow's agents and executors, through a WorkEngine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hooks.definition.model import HostExecutorNode, SubagentNode
+from hooks.executors.base import EffectCall, Settled
+from hooks.runtime.execution_hooks import (
+    DispatchContext,
+    DispatchOutcome,
+    Failed,
+    PreparedCall,
+    Succeeded,
+    WorkflowExecutionHooks,
+)
+from hooks.runtime.sampling_loop import sample
+from hooks.runtime.work_engine import ExecuteWork, LocalWorkEngine
+
+
+class LocalExecutionHooks(WorkflowExecutionHooks):
+    """Agent steps go through the sampling loop, executor calls straight to their executor."""
+
+    def __init__(self, engine: LocalWorkEngine, *, working_directory: Path, workflow_directory: Path) -> None:
+        self._engine = engine
+        self._working_directory = working_directory
+        self._workflow_directory = workflow_directory
+
+    async def execute_subagent(self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str) -> DispatchOutcome:
+        return await sample(ctx, self._engine, node, resolved_prompt)
+
+    async def execute_host_executor(
+        self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any
+    ) -> DispatchOutcome:
+        work = ExecuteWork(node.executor, _call(ctx, node, parsed_input))
+        if ctx.leftover == "none":
+            return _outcome(await self._engine.execute(work))
+        settled = await self._engine.reattach_execution(work) if ctx.leftover == "trusted" else None
+        if settled is None:
+            await self._engine.end_leftovers(ctx.attempt_id, ctx.grace_ms)
+            settled = Settled("unknown")
+        return _outcome(settled)
+
+    def prepare_host_executor(self, executor_name: str, resolved_input: Any) -> PreparedCall:
+        prepared = self._engine.executor(executor_name).prepare(
+            resolved_input,
+            working_directory=self._working_directory,
+            workflow_directory=self._workflow_directory,
+        )
+        return PreparedCall(
+            prepared.canonical_input, prepared.canonical_input, prepared.provider, prepared.idempotency_ttl_ms
+        )
+
+
+def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> EffectCall:
+    return EffectCall(
+        input=parsed_input,
+        directory=ctx.directory,
+        working_directory=ctx.working_directory,
+        workflow_directory=ctx.workflow_directory,
+        marker=ctx.attempt_id,
+        key=ctx.idempotency_key,
+        grace_ms=ctx.grace_ms,
+        max_output_bytes=node.max_output_bytes,
+    )
+
+
+def _outcome(settled: Settled) -> DispatchOutcome:
+    if settled.outcome == "done":
+        return Succeeded(settled.output)
+    error = settled.error
+    if error is None:
+        return Failed("OutcomeUnknown", "manual", "Nothing is known of how this ended.", settled.outcome)
+    return Failed(error.error_code, error.error_class, error.error_message, settled.outcome, output=settled.output)

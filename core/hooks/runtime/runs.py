@@ -1,0 +1,410 @@
+"""Runs as a program handles them: start one, open one, drive it, look at it.
+
+`start_run` and `open_existing` return a run whose driver lock is held; `drive` moves it; `read_run` looks without a
+lock. All of them are plain functions; `drive_async` is for a program that has a loop of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from hooks.clock import Clock, SystemClock
+from hooks.definition.graph import build_graph
+from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_from_json, workflow_to_json
+from hooks.errors import CorruptRunError, RunIdTakenError, UsageError
+from hooks.events.envelope import Actor, Event
+from hooks.events.payloads import HookSetMember, Payload, ResumeStarted, RunCreated, RunSucceeded, Session
+from hooks.ids import RUN_ID, NodeId, RunId, new_run_id
+from hooks.jsonio import canonical
+from hooks.kernel.apply import IllegalEventError, apply
+from hooks.kernel.state import RunState, initial_state
+from hooks.kernel.status import RunStatus, run_status
+from hooks.runtime.attempt import RunContext
+from hooks.runtime.driver import Driver
+from hooks.runtime.execution_hooks import WorkflowExecutionHooks
+from hooks.runtime.hook_points import HookPoints, NobodyListens
+from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.recorder import Recorder
+from hooks.runtime.supervision import Interruption
+from hooks.runtime.work_engine import LocalWorkEngine
+from hooks.storage.blobs import BlobStore
+from hooks.storage.durable_files import Durability
+from hooks.storage.event_log import EventLog
+from hooks.storage.locks import DriverLock, LockHolder, boot_id, this_process
+from hooks.storage.log_reader import LogReader
+from hooks.storage.run_creation import create_run
+from hooks.storage.run_directory import RunDirectory, read_workflow
+from hooks.storage.run_opening import open_run
+
+DEFAULT_GRACE_MS = 10_000
+
+
+class Folding:
+    """Folds a run's log as it is read: the first event says which workflow.json belongs to it."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        self._state: RunState | None = None
+        self._definition: Workflow | None = None
+
+    def receive(self, event: Event) -> None:
+        """Fold one event. Raises CorruptRunError if it cannot stand where it does."""
+        if self._state is None:
+            self._state = self._begin(event)
+        try:
+            apply(self._state, event)
+        except IllegalEventError as error:
+            raise CorruptRunError(str(error), file=str(self._directory.log), line=event.seq) from error
+
+    def _begin(self, event: Event) -> RunState:
+        if not isinstance(event.payload, RunCreated):
+            raise CorruptRunError("the log does not begin with runCreated", file=str(self._directory.log), line=1)
+        self._definition = workflow_from_json(read_workflow(self._directory, event.payload))
+        return initial_state(RunId(self._directory.logged_run_id()), build_graph(self._definition.nodes))
+
+    @property
+    def state(self) -> RunState:
+        if self._state is None:
+            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
+        return self._state
+
+    @property
+    def definition(self) -> Workflow:
+        assert self._definition is not None, "state and definition come with the first event"
+        return self._definition
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as it stands, for looking at. `holder` is the process that drives it, if there is one."""
+
+    directory: RunDirectory
+    definition: Workflow
+    state: RunState
+    holder: LockHolder | None
+    blobs: BlobStore
+
+    @property
+    def run_id(self) -> RunId:
+        return self.state.run_id
+
+    @property
+    def status(self) -> RunStatus:
+        return run_status(self.state, driver_is_alive=self.holder is not None)
+
+    def output(self) -> dict[str, Any]:
+        """The output of the run, sink to output; empty unless it succeeded."""
+        ended = self.state.ended
+        if not isinstance(ended, RunSucceeded):
+            return {}
+        return {sink: self.blobs.resolve(self.state.by_node[NodeId(sink)].output) for sink in ended.sinks}
+
+
+def read_run(directory: RunDirectory) -> RunView:
+    """Fold a run's log without a lock and without changing anything.
+
+    Raises CorruptRunError. A torn tail is no damage: what was committed before it counts.
+    """
+    holder = directory.driver()
+    folding = Folding(directory)
+    for event in LogReader(directory.log).stream():
+        folding.receive(event)
+    return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What driving a run has come to. `signal`: the one that stopped the driver, which should now die by it."""
+
+    view: RunView
+    signal: int | None = None
+
+    @property
+    def status(self) -> RunStatus:
+        return self.view.status
+
+    @property
+    def run_id(self) -> RunId:
+        return self.view.run_id
+
+    def output(self) -> dict[str, Any]:
+        return self.view.output()
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """A run whose driver we are, until `close`."""
+
+    directory: RunDirectory
+    definition: Workflow
+    state: RunState
+    is_new: bool
+    lock: DriverLock
+    log: EventLog
+    blobs: BlobStore
+    resume: ResumeStarted | None
+    durability: Durability
+    grace_ms: int
+    clock: Clock
+    _closed: bool = field(default=False)
+
+    @property
+    def run_id(self) -> RunId:
+        return self.state.run_id
+
+    def view(self) -> RunView:
+        """The run as it stands, for looking at; nobody drives it between two calls of `drive`."""
+        return RunView(self.directory, self.definition, self.state, None, self.blobs)
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self.log.close()
+            self.lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+# ---- starting and opening ------------------------------------------------------------------------------------------
+
+
+def start_run(
+    workflow: Workflow,
+    params: dict[str, Any],
+    *,
+    runs_dir: Path,
+    workflow_directory: Path,
+    working_directory: Path,
+    initiator: str,
+    run_id: str | None = None,
+    hook_entries: Sequence[HookEntry] = (),
+    metadata: dict[str, Any] | None = None,
+    max_concurrency: int | None = None,
+    grace_ms: int = DEFAULT_GRACE_MS,
+    durability: Durability = "strict",
+    clock: Clock | None = None,
+) -> OpenRun:
+    """Make a run, durable when this returns, with its driver lock held.
+
+    `hook_entries` are those of config and flags; the workflow's own are added. With a `run_id` that exists and equal
+    definition and params, that run is opened instead; with others, UsageError says what differs. Raises
+    RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
+    """
+    clock = clock or SystemClock()
+    if run_id is not None and not RUN_ID.match(run_id):
+        raise UsageError(
+            f"{run_id!r} cannot be a run id.",
+            fix="Use up to 100 letters, digits, `_`, `.` and `-`, not beginning with a dot.",
+        )
+    workflow_json = workflow_to_json(workflow)
+    hooks: list[HookSetMember] = []
+    now_ms = clock.now_ms()
+    chosen = run_id or new_run_id(workflow.workflow_id, now_ms, secrets.token_hex(4))
+
+    def first_payloads(inode: int) -> Sequence[tuple[Actor, Payload]]:
+        created = RunCreated(
+            workflow_id=workflow.workflow_id,
+            revision_id=revision_id(workflow_json),
+            params=params,
+            params_digest=sha256(canonical(params)).hexdigest(),
+            hook_set_digest="",
+            hooks=hooks,
+            working_directory=str(working_directory),
+            workflow_directory=str(workflow_directory),
+            max_concurrency=max_concurrency or workflow.max_concurrency,
+            grace_ms=grace_ms,
+            initiator=initiator,
+            metadata={**workflow.metadata, **(metadata or {})},
+            durability=durability,
+            session=this_session(inode),
+        )
+        return [("human", created)]
+
+    try:
+        new = create_run(runs_dir, chosen, workflow_json, first_payloads, now_ms=now_ms, durability=durability)
+    except RunIdTakenError:
+        directory = RunDirectory(runs_dir / chosen)
+        _require_same(directory, workflow_json, params)
+        return open_existing(directory, grace_ms=grace_ms, clock=clock)
+    folding = Folding(new.directory)
+    for event in new.events:
+        folding.receive(event)
+    return OpenRun(
+        directory=new.directory,
+        definition=folding.definition,
+        state=folding.state,
+        is_new=True,
+        lock=new.lock,
+        log=new.log,
+        blobs=new.directory.blob_store(durability),
+        resume=None,
+        durability=durability,
+        grace_ms=grace_ms,
+        clock=clock,
+    )
+
+
+def open_existing(
+    directory: RunDirectory,
+    *,
+    take_over: bool = False,
+    grace_ms: int | None = None,
+    clock: Clock | None = None,
+) -> OpenRun:
+    """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
+
+    Raises RunLockedError, RunCopiedError unless `take_over`, CorruptRunError, StorageError.
+    """
+    clock = clock or SystemClock()
+    folding = Folding(directory)
+    opened = open_run(directory, role="driver", now_ms=clock.now_ms(), take_over=take_over, receive=folding.receive)
+    inode = directory.path.stat().st_ino
+    return OpenRun(
+        directory=directory,
+        definition=folding.definition,
+        state=folding.state,
+        is_new=False,
+        lock=opened.lock,
+        log=opened.log,
+        blobs=directory.blob_store(opened.created.durability),
+        resume=ResumeStarted(session=this_session(inode), taken_over=opened.taken_over),
+        durability=opened.created.durability,
+        grace_ms=opened.created.grace_ms if grace_ms is None else grace_ms,
+        clock=clock,
+    )
+
+
+def _require_same(directory: RunDirectory, workflow_json: bytes, params: dict[str, Any]) -> None:
+    """An existing run may be continued under its id only with the definition and params it began with."""
+    first = directory.first_event()
+    if first is None or not isinstance(first.payload, RunCreated):
+        raise UsageError(
+            f"{directory.path} is there, but is no run that could be continued.", fix="Use another --run-id."
+        )
+    created = first.payload
+    differing = []
+    if created.revision_id != revision_id(workflow_json):
+        differing.append("the workflow")
+    if created.params_digest != sha256(canonical(params)).hexdigest():
+        before = directory.blob_store().resolve(created.params)
+        names = [name for name in {**before, **params} if before.get(name) != params.get(name)]
+        differing.append("the params " + ", ".join(names))
+    if differing:
+        raise UsageError(
+            f"Run {directory.run_id} exists and differs in {' and '.join(differing)}.",
+            fix=f"Use another --run-id, or continue it as it is: `hooks recover {directory.run_id}`.",
+            run=directory.run_id,
+        )
+
+
+def this_session(inode: int) -> Session:
+    """This process as the driver of the run directory with `inode`."""
+    me = this_process()
+    return Session(pid=me.pid, start_time=me.start_time, boot_id=me.boot_id, host=me.host, inode=inode)
+
+
+# ---- driving -------------------------------------------------------------------------------------------------------
+
+
+def drive(run: OpenRun, *, one_pass: bool = False, on_event: Callable[[Event], None] | None = None) -> RunReport:
+    """Move `run` until it ends or cannot go on without a person (`one_pass`: start things only once).
+
+    SIGINT and SIGTERM stop it: `signal` of the report says so. Raises StorageError when the log cannot be written; what
+    was running then is left to be found by the next driver, as if this process had been killed.
+    """
+    loop = asyncio.new_event_loop()
+    # After a fault, tasks are let go of where they are; the loop need not complain about them.
+    loop.set_exception_handler(_report_loop_fault)
+    try:
+        return loop.run_until_complete(drive_async(run, one_pass=one_pass, on_event=on_event))
+    finally:
+        loop.close()
+
+
+async def drive_async(
+    run: OpenRun,
+    *,
+    one_pass: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+    implementation: WorkflowExecutionHooks | None = None,
+    handle_signals: bool = True,
+) -> RunReport:
+    """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors."""
+    if run.state.ended is not None:
+        return RunReport(run.view())
+    interruption = Interruption()
+    recorder = Recorder(run.log, run.blobs, run.state, run.clock, run.resume)
+    recorder.on_event = on_event
+    context, hook_points = _context(run, recorder, interruption, implementation)
+    handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
+    try:
+        await hook_points.open()
+        await Driver(context).drive(one_pass=one_pass)
+    finally:
+        await hook_points.close()
+        for number in handled:
+            asyncio.get_running_loop().remove_signal_handler(number)
+    return RunReport(run.view(), interruption.signal)
+
+
+def _context(
+    run: OpenRun, recorder: Recorder, interruption: Interruption, implementation: WorkflowExecutionHooks | None
+) -> tuple[RunContext, HookPoints]:
+    created = run.state.created
+    assert created is not None
+    working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
+    engine = LocalWorkEngine(run.definition, workflow_directory)
+    hook_points = NobodyListens()
+    context = RunContext(
+        definition=run.definition,
+        recorder=recorder,
+        implementation=implementation
+        or LocalExecutionHooks(engine, working_directory=working_directory, workflow_directory=workflow_directory),
+        hook_points=hook_points,
+        interruption=interruption,
+        clock=run.clock,
+        attempts_directory=run.directory.attempts,
+        working_directory=working_directory,
+        workflow_directory=workflow_directory,
+        grace_ms=run.grace_ms,
+        durability=run.durability,
+        end_leftovers=engine.end_leftovers,
+        trusted_since=_trusted_since(run.state.sessions, run.directory.path.stat().st_ino),
+    )
+    return context, hook_points
+
+
+def _trusted_since(sessions: Sequence[Session], inode: int) -> int:
+    """Index of the first session since which boot and directory have been these, without a break."""
+    here = boot_id()
+    index = len(sessions)
+    while index > 0 and sessions[index - 1].boot_id == here and sessions[index - 1].inode == inode:
+        index -= 1
+    return index
+
+
+def _handle_signals(interruption: Interruption, grace_ms: int) -> tuple[int, ...]:
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, interruption.request, number, grace_ms)
+    return numbers
+
+
+def _report_loop_fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    if "exception" in context:
+        loop.default_exception_handler(context)

@@ -1,0 +1,197 @@
+"""The sampling loop of an agent step: draw, check; one draw in this version.
+
+It carries on from what the log says: a finished draw is never paid for twice, one that a driver's death cut off is
+learned from what it left (its process, its exit.json) or drawn again in the same conversation. `sample` is public: an
+implementation of `WorkflowExecutionHooks` of one's own calls it where it wants the loop.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from hooks.agents.base import AgentError, Generation, GenerationRequest
+from hooks.definition.model import SubagentNode
+from hooks.runtime.output_check import schema_problem
+from hooks.errors import JsonBorderError
+from hooks.events.payloads import (
+    ErrorInfo,
+    GenerationFinished,
+    GenerationStarted,
+    Validation,
+    ValidationFinished,
+)
+from hooks.ids import generation_id
+from hooks.jsonio import parse
+from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
+from hooks.kernel.state import AttemptState
+from hooks.runtime.attempt_files import make_attempt_directory
+from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
+from hooks.runtime.work_engine import GenerateWork, WorkEngine
+
+
+async def sample(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> DispatchOutcome:
+    """Have the node's agent answer `prompt` and check the answer; every step is in the log before the next begins."""
+    loop = _SamplingLoop(ctx, engine, node, prompt)
+    return await loop.run()
+
+
+class _SamplingLoop:
+    def __init__(self, ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> None:
+        self._ctx = ctx
+        self._engine = engine
+        self._node = node
+        self._prompt = prompt
+        self._who: dict[str, Any] = {
+            "activity_id": ctx.activity_id,
+            "attempt_id": ctx.attempt_id,
+            "node_id": ctx.node_id,
+        }
+
+    @property
+    def _attempt(self) -> AttemptState:
+        return self._ctx.recorder.state.open[self._ctx.activity_id]
+
+    async def run(self) -> DispatchOutcome:
+        attempt = self._attempt
+        if attempt.generation is not None:
+            await self._settle_inherited_draw(attempt.generation)
+        while not attempt.draws and attempt.generation_error is None:
+            if attempt.interruptions >= MAX_INTERRUPTIONS:
+                return _crash_loop(attempt.interruptions)
+            await self._draw()
+        if attempt.generation_error is not None:
+            return _agent_failed(attempt.generation_error)
+        return self._judge(attempt)
+
+    async def _draw(self) -> None:
+        """Draw once. The permit is durable before the agent is asked."""
+        recorder = self._ctx.recorder
+        work = self._work(self._prompt)
+        make_attempt_directory(work.request.directory)
+        recorder.record(
+            GenerationStarted(
+                **self._who,
+                generation_id=generation_id(self._ctx.attempt_id, 1),
+                draw=1,
+                agent=self._node.agent,
+                prompt=self._prompt,
+                model_options=dict(self._ctx.model_options),
+                format=self._ctx.format,
+            )
+        )
+        await recorder.commit()
+        started = time.monotonic()
+        try:
+            generation: Generation | AgentError = await self._engine.generate(work)
+        except AgentError as error:
+            generation = error
+        self._finish(generation, _elapsed_ms(started))
+
+    async def _settle_inherited_draw(self, open_draw: GenerationStarted) -> None:
+        """Learn what became of a draw whose driver is gone; if nothing can be learned, it counts as interrupted."""
+        work = self._work(self._ctx.recorder.resolve(open_draw.prompt))
+        generation: Generation | AgentError | None = None
+        if self._ctx.leftover == "trusted":
+            started = time.monotonic()
+            try:
+                generation = await self._engine.reattach_generation(work)
+            except AgentError as error:
+                generation = error
+            if generation is not None:
+                self._finish(generation, _elapsed_ms(started))
+                return
+        await self._engine.end_leftovers(self._ctx.attempt_id, self._ctx.grace_ms)
+        self._ctx.recorder.record(
+            GenerationFinished(**self._who, generation_id=open_draw.generation_id, draw=1, interrupted=True)
+        )
+
+    def _finish(self, generation: Generation | AgentError, latency_ms: int) -> None:
+        recorder = self._ctx.recorder
+        if isinstance(generation, AgentError):
+            finished = GenerationFinished(
+                **self._who,
+                generation_id=generation_id(self._ctx.attempt_id, 1),
+                draw=1,
+                latency_ms=latency_ms,
+                error=generation.error,
+                stack_trace=generation.stack_trace,
+            )
+        else:
+            finished = GenerationFinished(
+                **self._who,
+                generation_id=generation_id(self._ctx.attempt_id, 1),
+                draw=1,
+                text=generation.text,
+                value=generation.value,
+                model=generation.model,
+                usage=None if generation.usage is None else dict(generation.usage),
+                finish_reason=generation.finish_reason,
+                latency_ms=latency_ms,
+            )
+        recorder.record(finished, "worker")
+
+    def _work(self, prompt: str) -> GenerateWork:
+        ctx = self._ctx
+        return GenerateWork(
+            self._node.agent,
+            GenerationRequest(
+                prompt=prompt,
+                model_options=ctx.model_options,
+                format=ctx.format,
+                directory=ctx.directory,
+                working_directory=ctx.working_directory,
+                workflow_directory=ctx.workflow_directory,
+                marker=ctx.attempt_id,
+                key=ctx.idempotency_key,
+                grace_ms=ctx.grace_ms,
+            ),
+        )
+
+    def _judge(self, attempt: AttemptState) -> DispatchOutcome:
+        """Check the answer against output_schema, the one requirement of this version."""
+        draw = attempt.draws[-1]
+        recorder = self._ctx.recorder
+        text, value = recorder.resolve(draw.text), recorder.resolve(draw.value)
+        schema = self._node.output_schema
+        if schema is None:
+            return Succeeded(text if value is None else value)
+        if value is None:
+            value, reason = _parse_answer(text)
+        else:
+            reason = None
+        if reason is None:
+            reason = schema_problem(schema, value)
+        if attempt.validated is None:
+            verdict = Validation(requirement="output_schema", passed=reason is None, reason=reason)
+            recorder.record(ValidationFinished(**self._who, draw=draw.draw, validations=[verdict]))
+        if reason is None:
+            return Succeeded(value)
+        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}")
+
+
+def _parse_answer(text: str) -> tuple[Any, str | None]:
+    """The JSON value an answer holds, alone or as its only fenced block, and why there is none."""
+    body = text.strip()
+    if body.startswith("```") and body.endswith("```") and "\n" in body:
+        body = body[body.index("\n") : -3]
+    try:
+        return parse(body.encode()), None
+    except (JsonBorderError, UnicodeEncodeError) as error:
+        return None, f"the answer is not JSON: {error}"
+
+
+def _agent_failed(finished: GenerationFinished) -> Failed:
+    assert finished.error is not None
+    error = finished.error
+    return Failed(error.error_code, error.error_class, error.error_message, stack_trace=finished.stack_trace)
+
+
+def _crash_loop(interruptions: int) -> Failed:
+    return Failed(
+        "DriverCrashLoop", "fatal", f"The driver died {interruptions} times in a row while this agent was answering."
+    )
+
+
+def _elapsed_ms(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)

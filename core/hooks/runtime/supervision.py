@@ -1,0 +1,81 @@
+"""Ending work that is under way: its timeout, and the driver being told to stop.
+
+The rule: before anything is told to stop, that is in the log (cancelDelivered), so that a crash in between never takes
+what the work says then for a free answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from hooks.events.payloads import StopReason
+
+T = TypeVar("T")
+
+
+class WorkStopped(Exception):  # noqa: N818 - not an error: the work was told to end
+    """The work was ended for `reason` and has ended."""
+
+    def __init__(self, reason: StopReason) -> None:
+        super().__init__(reason)
+        self.reason: StopReason = reason
+
+
+class Interruption:
+    """The driver was told to stop: nothing new starts, repeatable work ends now, effects when the grace is over."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.requested = asyncio.Event()
+        self.grace_over = asyncio.Event()
+
+    def request(self, signal_number: int, grace_ms: int) -> None:
+        """The first call begins the grace, a second one ends it."""
+        if self.signal is not None:
+            self.grace_over.set()
+            return
+        self.signal = signal_number
+        self.requested.set()
+        asyncio.get_running_loop().call_later(grace_ms / 1000, self.grace_over.set)
+
+
+async def supervise(
+    work: Coroutine[Any, Any, T],
+    *,
+    timeout_ms: int | None,
+    stop: asyncio.Event,
+    announce: Callable[[StopReason], Awaitable[None]],
+) -> T:
+    """Run `work` to its end, or to its timeout, or until `stop` is set; then it is announced, cancelled and awaited.
+
+    Raises WorkStopped once the work has ended by that. Cancelled itself, it cancels the work and waits for it.
+    """
+    task = asyncio.ensure_future(work)
+    stopping = asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait(
+            {task, stopping},
+            timeout=None if timeout_ms is None else max(0, timeout_ms) / 1000,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        if task.done():
+            return task.result()
+        reason: StopReason = "interrupt" if stop.is_set() else "timeout"
+        await announce(reason)
+        await _end(task)
+        raise WorkStopped(reason)
+    except asyncio.CancelledError:
+        await _end(task)
+        raise
+    finally:
+        stopping.cancel()
+
+
+async def _end(task: asyncio.Future[Any]) -> None:
+    task.cancel()
+    # What the work says on its way out is not its answer any more; only that it has ended counts.
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.exception()
