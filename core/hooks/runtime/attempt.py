@@ -21,7 +21,6 @@ from typing import Any
 
 from hooks.clock import Clock
 from hooks.definition.model import HostExecutorNode, Node, SubagentNode, Workflow
-from hooks.runtime.output_check import schema_problem
 from hooks.errors import HooksError, JsonBorderError, StorageError
 from hooks.events.payloads import (
     ActivityFailed,
@@ -44,7 +43,6 @@ from hooks.expressions.templates import bind, bind_text
 from hooks.ids import RevisionId, attempt_directory, idempotency_key
 from hooks.jsonio import canonical, check
 from hooks.kernel.state import AttemptState, RunState
-from hooks.runtime.binding import run_scope
 from hooks.runtime.attempt_files import (
     EffectInput,
     make_attempt_directory,
@@ -52,6 +50,7 @@ from hooks.runtime.attempt_files import (
     read_effect_input,
     write_effect_input,
 )
+from hooks.runtime.binding import run_scope
 from hooks.runtime.execution_hooks import (
     Cancelled,
     DispatchContext,
@@ -62,6 +61,7 @@ from hooks.runtime.execution_hooks import (
     WorkflowExecutionHooks,
 )
 from hooks.runtime.hook_points import BlockedByHookError, HookPoints
+from hooks.runtime.output_check import schema_problem
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.supervision import Interruption, WorkStopped, supervise
 from hooks.storage.durable_files import Durability
@@ -102,7 +102,7 @@ class StepError(Exception):
         self.stack_trace = stack_trace
 
 
-class _NothingMore(Exception):  # noqa: N818 - not an error
+class _NothingMore(Exception):
     """There is no more to do for the attempt here: the driver was told to stop, its effect is in doubt, or it ended."""
 
 

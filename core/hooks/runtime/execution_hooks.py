@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 Leftover: TypeAlias = Literal["none", "trusted", "untrusted"]
-"""What a driver that is gone may have left of this work: nothing; a process or an outcome to be learned instead of doing
-the work again; or something that proves nothing (it was told to stop, or its files may not be what it wrote)."""
+"""What a driver that is gone may have left of this work: nothing; a process or an outcome, to be learned instead of
+doing the work again; or something that proves nothing (it was told to stop, or its files may not be what it wrote)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Where the runtime asks the hooks: one method per hook point.
 
-Each builds its payload only when somebody listens, lets the pipeline ask, records what was decided and only then acts on
-it. What a hook sees is durable before it is asked; what it decided is durable before the work it judges starts.
+Each builds its payload only when somebody listens, lets the pipeline ask, records what was decided and only then acts
+on it. What a hook sees is durable before it is asked; what it decided is durable before the work it judges starts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class HookPoints(Protocol):
     """The hook points around every agent step and executor call of a run."""
 
     async def component_pre_execute(self, attempt: AttemptState) -> dict[str, Any]:
-        """Ask before the work starts; the fields that were changed, with their new values. Raises BlockedByHookError."""
+        """Ask before the work; what was changed, field to new value. Raises BlockedByHookError."""
 
     async def component_post_success(self, attempt: AttemptState) -> None:
         """Ask whether the result may stand. Raises BlockedByHookError."""

@@ -21,7 +21,6 @@ from hooks.kernel.state import RunState
 from hooks.storage.blobs import BlobStore
 from hooks.storage.event_log import EventLog
 
-
 MAX_TURNS = 6
 """How many turns of the loop a flush waits for while others go on recording: a step's way to its permit takes three."""
 
@@ -44,7 +43,7 @@ class Recorder:
         self.on_event: Callable[[Event], None] | None = None
 
     def resolve(self, value: Any) -> Any:
-        """The value that a field of an event stands for: a blob reference is read and checked, others are themselves."""
+        """The value a field of an event stands for: a blob reference is read and checked, others are themselves."""
         return self._blobs.resolve(value)
 
     def record(self, payload: Payload, actor: Actor = "scheduler") -> Event:

@@ -15,7 +15,7 @@ from hooks.events.payloads import StopReason
 T = TypeVar("T")
 
 
-class WorkStopped(Exception):  # noqa: N818 - not an error: the work was told to end
+class WorkStopped(Exception):
     """The work was ended for `reason` and has ended."""
 
     def __init__(self, reason: StopReason) -> None:
