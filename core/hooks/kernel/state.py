@@ -2,7 +2,7 @@
 
 Everything a decision needs is kept ready, so that neither an event nor a decision ever looks at all nodes: `ready`
 holds the nodes that could start, `open` the attempts under way, `closing` those that ended and whose node has
-not been told. Values are kept as the log has them, inline up to 8 KiB or as a blob reference; no decision looks into one.
+not been told. Values are kept as the log has them, inline or as a blob reference; no decision looks into one.
 """
 
 from __future__ import annotations

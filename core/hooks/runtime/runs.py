@@ -128,6 +128,10 @@ class RunReport:
     signal: int | None = None
 
     @property
+    def state(self) -> RunState:
+        return self.view.state
+
+    @property
     def status(self) -> RunStatus:
         return self.view.status
 

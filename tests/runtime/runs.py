@@ -1,0 +1,88 @@
+"""Builders for runs that are really driven: real files, real processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from hooks.definition.model import AgentDeclaration, CommandAgent, HostExecutorNode, Node, SubagentNode, Workflow
+from hooks.events.envelope import Event
+from hooks.events.payloads import Payload
+from hooks.runtime.runs import OpenRun, RunReport, drive, open_existing, start_run
+from hooks.storage.log_reader import read_log
+from hooks.storage.run_directory import RunDirectory, list_runs
+
+CAT = CommandAgent(name="cat", argv=["cat"])
+
+
+def agent_step(node_id: str, prompt: str = "hello", *, agent: str = "cat", **fields: Any) -> SubagentNode:
+    return SubagentNode(id=node_id, agent=agent, prompt=prompt, **fields)
+
+
+def shell(node_id: str, *argv: str, **fields: Any) -> HostExecutorNode:
+    return HostExecutorNode(id=node_id, executor="shell", input={"argv": list(argv)}, **fields)
+
+
+def sh(node_id: str, script: str, **fields: Any) -> HostExecutorNode:
+    return shell(node_id, "sh", "-c", script, **fields)
+
+
+def append(node_id: str, path: Path, content: str, **fields: Any) -> HostExecutorNode:
+    return HostExecutorNode(
+        id=node_id, executor="file", input={"path": str(path), "mode": "append", "content": content}, **fields
+    )
+
+
+@dataclass
+class Runs:
+    """A place for runs: starts workflows in it and drives them in this process."""
+
+    home: Path
+
+    def start(
+        self, *nodes: Node, agents: Sequence[AgentDeclaration] = (CAT,), run_id: str = "run", **options: Any
+    ) -> OpenRun:
+        definition = Workflow(workflow_id="w", version=1, agents=list(agents), nodes=list(nodes))
+        return start_run(
+            definition,
+            {},
+            runs_dir=self.home / "runs",
+            workflow_directory=self.home,
+            working_directory=self.home,
+            initiator="tester",
+            run_id=run_id,
+            **options,
+        )
+
+    def run(self, *nodes: Node, **options: Any) -> RunReport:
+        with self.start(*nodes, **options) as run:
+            return drive(run)
+
+    def recover(self, **options: Any) -> RunReport:
+        with open_existing(self.directory, **options) as run:
+            return drive(run)
+
+    @property
+    def directory(self) -> RunDirectory:
+        (directory,) = list_runs(self.home / "runs")
+        return directory
+
+    @property
+    def events(self) -> list[Event]:
+        return list(read_log(self.directory.log))
+
+    @property
+    def types(self) -> list[str]:
+        return [event.payload.type for event in self.events]
+
+    def only(self, payload_type: type[Payload]) -> Any:
+        """The one payload of that type in the log."""
+        (payload,) = [event.payload for event in self.events if isinstance(event.payload, payload_type)]
+        return payload
+
+
+def digest(path: Path) -> str:
+    return sha256(path.read_bytes()).hexdigest()
