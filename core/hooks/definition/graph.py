@@ -61,7 +61,9 @@ def find_cycle(depends: Mapping[str, Sequence[str]]) -> list[str] | None:
                 free.append(dependant)
     if not left:
         return None
-    return _shortest_cycle_near(next(iter(left)), {node: [d for d in known[node] if d in left] for node in left})
+    return _shortest_cycle_near(
+        next(node for node in known if node in left), {node: [d for d in known[node] if d in left] for node in left}
+    )
 
 
 def _shortest_cycle_near(start: str, edges: Mapping[str, Sequence[str]]) -> list[str]:

@@ -1,7 +1,8 @@
 """A checked workflow: what workflow.json holds and everything else trusts.
 
 Only `definition/load.py` makes one from a person's file; a run reads its own back from workflow.json with
-`workflow_from_json`. Templates stay text here ("${a.output}"); that they parse and refer upstream was checked.
+`workflow_from_json`. Templates stay text here ("${a.output}"); that they parse and refer upstream was checked. A
+script of `shell` is no template: its `${` stand escaped (`$${`), so that binding gives it back as it was written.
 Durations are milliseconds. Order of `nodes` is the order of the file and the order of dispatch.
 """
 

@@ -1,0 +1,176 @@
+"""The `agents:` section, of a workflow or a config: agents by name, each a command or a Python callable."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from hooks.definition.fields import Fields, Keys, describe, read_fields
+from hooks.definition.model import AgentDeclaration, CommandAgent, PythonAgent
+from hooks.definition.shell_text import report_pasted_text
+from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
+from hooks.definition.values import read_choice, read_duration, read_text, read_text_map, read_texts
+from hooks.ids import NODE_ID
+
+PROMPT_MARK = "${prompt}"
+
+_LATER = frozenset(
+    {"preset", "base_url", "api_key", "repeatable", "cwd", "secrets", "retry", "tools", "provider", "grace"}
+)
+_COMMAND = {"argv", "output", "extract", "error_extract", "model", "options", "env"}
+_PYTHON = {"callable", "model_options"}
+_COMMON = {"kind", "timeout", "timeout_ms"}
+_SYNONYMS = {"model_overrides": "model_options", "working_dir": "cwd"}
+
+_KEYS = {
+    "command": Keys(
+        "a command agent",
+        frozenset(_COMMON | _COMMAND),
+        _LATER,
+        _SYNONYMS,
+        dict.fromkeys(_PYTHON, "it belongs to a python agent; a command agent lists its model options under `options`"),
+    ),
+    "python": Keys(
+        "a python agent",
+        frozenset(_COMMON | _PYTHON),
+        _LATER,
+        _SYNONYMS,
+        dict.fromkeys(_COMMAND, "it belongs to a command agent (`kind: command`)"),
+    ),
+}
+_TARGET = re.compile(r".+:[A-Za-z_][A-Za-z0-9_.]*\Z")
+_ANSWER_PATH = re.compile(r"(?:(?:\A|\.)[^.\[\]]+|\[[0-9]+\])+\Z")
+_FORMAT_OPTION = "format"
+"""How an agent is told the output schema; no option that a step may set."""
+_REFERENCE = re.compile(r"\$\{\s*(?:params\.|run\.|item\b|[A-Za-z0-9_.-]+\.(?:output|status|previous)\b)")
+
+
+def read_agents(source: Source, node: Node) -> dict[str, AgentDeclaration]:
+    """The agents that are declared without fault; every fault is reported."""
+    if not isinstance(node, Mapping):
+        source.report(node, f"`agents` must be a mapping of names to agents, but is {describe(node)}")
+        return {}
+    agents: dict[str, AgentDeclaration] = {}
+    for entry in node.entries:
+        if not NODE_ID.match(entry.key.text):
+            source.report(
+                entry.key,
+                f"{entry.key.text!r} is no name for an agent",
+                "use letters, digits, `_`, `-` and `.`, at most 64",
+            )
+        agent = _read_agent(source, entry.key, entry.value)
+        if agent is not None:
+            agents[entry.key.text] = agent
+    return agents
+
+
+def honoured_options(agent: AgentDeclaration) -> frozenset[str]:
+    """The model options an agent knows what to do with."""
+    options = agent.options if isinstance(agent, CommandAgent) else agent.model_options
+    return frozenset(options) - {_FORMAT_OPTION}
+
+
+def read_target(source: Source, node: Node, what: str) -> str | None:
+    """A Python function by place: `module:function` or `file.py:function`."""
+    target = read_text(source, node, what)
+    if target is not None and not _TARGET.match(target):
+        source.report(node, f"{what} is {target!r}", "write `module:function` or `file.py:function`")
+        return None
+    return target
+
+
+def _read_agent(source: Source, key: Scalar, node: Node) -> AgentDeclaration | None:
+    label = f"the agent `{key.text}`"
+    kind = _read_kind(source, key, node, label)
+    if kind is None:
+        return None
+    fields = read_fields(source, node, _KEYS[kind], label)
+    if fields is None:
+        return None
+    return _command_agent(fields, key) if kind == "command" else _python_agent(fields, key)
+
+
+def _read_kind(source: Source, key: Scalar, node: Node, label: str) -> str | None:
+    if not isinstance(node, Mapping):
+        source.report(node, f"{label} must be a mapping, but is {describe(node)}", "write {kind: command, argv: […]}")
+        return None
+    kind = node.get("kind")
+    if kind is None:
+        source.report(key, f"{label} has no `kind`", "add `kind: command` or `kind: python`")
+        return None
+    return read_choice(source, kind, f"{label}: `kind`", ("command", "python"), later=("openai",))
+
+
+def _command_agent(fields: Fields, key: Scalar) -> CommandAgent | None:
+    source = fields.source
+    argv_node = fields.require("argv", "add the command: argv: [./agent.sh]", at=key.start)
+    argv = read_texts(source, argv_node, "`argv`") if argv_node is not None else None
+    if argv_node is not None and argv is not None:
+        _check_argv(source, argv_node, argv)
+    known: dict[str, Any] = {}
+    if (node := fields.value("output")) is not None:
+        known["output"] = read_choice(source, node, "`output`", ("text", "json"))
+    if (node := fields.value("model")) is not None:
+        known["model"] = read_text(source, node, "`model`")
+    for name in ("extract", "error_extract"):
+        if (node := fields.value(name)) is not None:
+            known[name] = _read_answer_path(source, node, f"`{name}`")
+    if (node := fields.value("options")) is not None:
+        known["options"] = _read_options(source, node)
+    if (node := fields.value("env")) is not None:
+        known["env"] = read_text_map(source, node, "`env`")
+    for name in ("extract", "error_extract"):
+        if name in fields and known.get("output") != "json":
+            source.report(fields.key_place(name), f"`{name}` needs a JSON answer", "add `output: json`")
+    known["timeout_ms"] = read_duration(fields, "timeout")
+    if argv is None:
+        return None
+    return CommandAgent(name=key.text, argv=argv, **{name: value for name, value in known.items() if value is not None})
+
+
+def _read_answer_path(source: Source, node: Node, what: str) -> str | None:
+    path = read_text(source, node, what)
+    if path is not None and not _ANSWER_PATH.match(path):
+        source.report(node, f"{what}: {path!r} is no path into a JSON document", "write it like `choices[0].text`")
+        return None
+    return path
+
+
+def _check_argv(source: Source, node: Node, argv: list[str]) -> None:
+    items = node.items if isinstance(node, Sequence) else [node]
+    for item, text in zip(items, argv, strict=True):
+        if _REFERENCE.search(text.replace("$${", "")):
+            source.report(
+                item,
+                "references do not work in an agent's `argv`",
+                f"put the value into the prompt; `{PROMPT_MARK}` is the prompt",
+            )
+    report_pasted_text(source, items, argv, f"`{PROMPT_MARK}`", is_pasted=lambda text: PROMPT_MARK in text)
+
+
+def _read_options(source: Source, node: Node) -> dict[str, list[str]] | None:
+    if not isinstance(node, Mapping):
+        source.report(
+            node,
+            f"`options` must map model options to argv, but is {describe(node)}",
+            'write {temperature: [--temperature, "{value}"]}',
+        )
+        return None
+    options = {}
+    for entry in node.entries:
+        argv = read_texts(source, entry.value, f"`options.{entry.key.text}`", one=True)
+        if argv is not None:
+            options[entry.key.text] = argv
+    return options
+
+
+def _python_agent(fields: Fields, key: Scalar) -> PythonAgent | None:
+    source = fields.source
+    node = fields.require("callable", "add `callable: module:function` or `callable: file.py:function`", at=key.start)
+    target = read_target(source, node, "`callable`") if node is not None else None
+    options_node = fields.value("model_options")
+    options = read_texts(source, options_node, "`model_options`", empty=True) if options_node is not None else []
+    timeout_ms = read_duration(fields, "timeout")
+    if target is None:
+        return None
+    return PythonAgent(name=key.text, callable=target, model_options=options or [], timeout_ms=timeout_ms)

@@ -1,0 +1,53 @@
+"""`output_schema`: checked to be a JSON Schema (2020-12) before anything relies on it."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from hooks.definition.fields import describe
+from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source, to_value
+
+Json: TypeAlias = Any
+
+
+def read_output_schema(source: Source, node: Node) -> Json | None:
+    """The schema as JSON, or None if it is none; the fault is reported at its place inside the schema."""
+    is_boolean = isinstance(node, Scalar) and isinstance(node.value, bool)
+    if not isinstance(node, Mapping) and not is_boolean:
+        source.report(
+            node, f"`output_schema` must be a JSON Schema, but is {describe(node)}", "write {type: object, …}"
+        )
+        return None
+    import jsonschema_rs
+
+    schema = to_value(node)
+    try:
+        jsonschema_rs.Draft202012Validator(schema, retriever=_refuse_remote)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        place = _inside(node, getattr(error, "instance_path", None) or [])
+        source.report(
+            place, f"`output_schema` is no JSON Schema: {_reason(error)}", "correct the schema (JSON Schema 2020-12)"
+        )
+        return None
+    return schema
+
+
+def _refuse_remote(uri: str) -> Json:
+    raise ValueError(f"`{uri}` is outside the file; only references within the schema are followed")
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "message", None) or error).splitlines()[0]
+
+
+def _inside(node: Node, path: list[str | int]) -> Node:
+    for step in path:
+        following: Node | None = None
+        if isinstance(node, Mapping):
+            following = node.get(str(step))
+        elif isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
+            following = node.items[step]
+        if following is None:
+            break
+        node = following
+    return node
