@@ -15,7 +15,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import socket
 import struct
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,7 +61,7 @@ def process_start_time(pid: int) -> int | None:
 def this_process() -> ProcessIdentity:
     """Who we are."""
     pid = os.getpid()
-    return ProcessIdentity(pid, process_start_time(pid) or 0, boot_id(), socket.gethostname())
+    return ProcessIdentity(pid, process_start_time(pid) or 0, boot_id(), os.uname().nodename)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,8 @@ def _is_at(file: BinaryIO, position: Position) -> bool:
     if position.seq == 0:
         return True
     end = b'%b"}\n' % position.hash.encode()
-    return os.pread(file.fileno(), len(end), position.offset - len(end)) == end
+    start = position.offset - len(end)
+    return start >= 0 and os.pread(file.fileno(), len(end), start) == end
 
 
 def _decode_terminated(line: bytes) -> DecodedLine:

@@ -173,15 +173,13 @@ def _is_of(first: Event | None, workflow_id: str | None) -> bool:
 
 
 def _unknown(runs_dir: Path, word: str, names: list[str]) -> NotFoundError:
-    close = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
-    if close:
-        return NotFoundError(f"There is no run {word!r} in {runs_dir}.", fix=f"Did you mean {' or '.join(close)}?")
-    if names and len(word) < _SHORTEST_PREFIX:
-        return NotFoundError(
-            f"There is no run {word!r} in {runs_dir}.",
-            fix=f"A prefix needs at least {_SHORTEST_PREFIX} characters; `hooks ls` lists the runs.",
-        )
-    return NotFoundError(f"There is no run {word!r} in {runs_dir}.", fix="`hooks ls` lists the runs.")
+    if len(word) < _SHORTEST_PREFIX:
+        fix = f"A prefix needs at least {_SHORTEST_PREFIX} characters; `hooks ls` lists the runs."
+    elif close := difflib.get_close_matches(word, names, n=3):
+        fix = f"Did you mean {' or '.join(close)}?"
+    else:
+        fix = "`hooks ls` lists the runs."
+    return NotFoundError(f"There is no run {word!r} in {runs_dir}.", fix=fix)
 
 
 def _some(names: list[str]) -> str:
