@@ -139,20 +139,18 @@ class CommandAgentProcess:
             raise _agent_error("ExitStatus", "fatal", _with_end_of(stderr, message), stderr)
 
     def _generation(self, stdout: str, document: Any, stderr: str) -> Generation:
-        # One final newline is the terminal's, not the answer's; everything else of it is kept.
-        text, found = stdout.removesuffix("\n"), document
-        if self._extract is not None:
-            found = self._extract.find(document, _ABSENT)
-            if found is _ABSENT:
-                message = f"{self._name}: its answer has no {self._extract.text!r}: {stdout[:200]!r}"
-                raise _agent_error("AnswerNotFound", "fatal", message, stderr)
-            text = found if isinstance(found, str) else jsonio.canonical(found).decode()
-        value = None if isinstance(found, str) else found
+        if self._declaration.output == "text":
+            # One final newline is the terminal's, not the answer's; everything else of it is kept.
+            return Generation(stdout.removesuffix("\n"), model=self._declaration.model)
+        answer = document if self._extract is None else self._extract.find(document, _ABSENT)
+        if self._extract is not None and answer is _ABSENT:
+            message = f"{self._name}: its answer has no {self._extract.text!r}: {stdout[:200]!r}"
+            raise _agent_error("AnswerNotFound", "fatal", message, stderr)
         told = document if isinstance(document, dict) else {}
         usage, model = told.get("usage"), told.get("model")
         return Generation(
-            text,
-            value=value,
+            text=answer if isinstance(answer, str) else jsonio.canonical(answer).decode(),
+            value=None if isinstance(answer, str) else answer,
             model=model if isinstance(model, str) else self._declaration.model,
             usage=usage if isinstance(usage, dict) else None,
         )

@@ -52,14 +52,16 @@ class PythonAgentCallable:
         return [request.prompt, options] if _takes_options(function) else [request.prompt]
 
     def _generation(self, answer: Any) -> Generation:
-        if isinstance(answer, str):
-            return Generation(answer)
         try:
             jsonio.check(answer)
         except JsonBorderError as error:
             message = f"its answer is neither text nor plain JSON ({error})"
             raise self._failed("AnswerNotJson", "fatal", message, error) from error
-        return Generation(jsonio.canonical(answer).decode(), value=answer)
+        if isinstance(answer, str):
+            return Generation(answer)
+        text = jsonio.canonical(answer)
+        # A value of its own: the function may go on changing the object it returned.
+        return Generation(text.decode(), value=jsonio.parse(text))
 
     def _failed(self, code: str, error_class: ErrorClass, message: str, error: Exception) -> AgentError:
         info = ErrorInfo(

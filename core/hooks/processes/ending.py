@@ -10,6 +10,8 @@ import asyncio
 import errno
 import signal
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from hooks.processes.process_table import LiveProcess, find_tree, is_alive, send_signal
 
@@ -17,52 +19,71 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 _OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
 
 
-async def end_tree(find: Callable[[], Iterable[LiveProcess]], grace_ms: int) -> list[LiveProcess]:
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How it went. None of the processes is left, apart from `refused`: those that may not be signalled by us."""
+
+    refused: tuple[LiveProcess, ...]
+    cancelled: asyncio.CancelledError | None
+    """A cancellation that came meanwhile and was held back; the caller must let it pass."""
+
+
+Find: TypeAlias = Callable[[], Iterable[LiveProcess]]
+
+
+async def end_all(find: Find, grace_ms: int) -> Ending:
     """End all that `find` finds, also what appears meanwhile; return when it finds no more.
 
-    A cancellation while this waits skips the grace; it is held back until the tree is gone, and then passes.
-    Returned are the processes that may not be signalled (another user's, after sudo): they are not waited for.
+    A cancellation while this waits skips the grace, and is held back.
     """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + grace_ms / 1000
     told: set[LiveProcess] = set()
     refused: set[LiveProcess] = set()
     alive: set[LiveProcess] = set()
-    held_back: asyncio.CancelledError | None = None
+    cancelled: asyncio.CancelledError | None = None
     pause = FIRST_PAUSE
-    while alive := _still_alive(alive, find, refused):
-        for process in alive:
-            if not _tell(process, told, kill=loop.time() >= deadline):
-                refused.add(process)
+    while True:
+        try:
+            alive = _still_alive(alive - refused, find) - refused
+        except OSError as error:
+            if error.errno not in _OUT_OF_DESCRIPTORS:
+                raise
+            # Cannot look just now. That is no sign that they are gone: look again.
+        else:
+            if not alive:
+                return Ending(tuple(refused), cancelled)
+        refused.update(process for process in alive if not _tell(process, told, kill=loop.time() >= deadline))
         try:
             await asyncio.sleep(min(pause, max(deadline - loop.time(), FIRST_PAUSE)))
-        except asyncio.CancelledError as cancelled:
-            held_back = cancelled
+        except asyncio.CancelledError as error:
+            cancelled = error
             deadline = loop.time()
         pause = min(pause * 1.5, LONGEST_PAUSE)
-    if held_back is not None:
-        raise held_back
-    return list(refused)
 
 
-async def kill_marked(marker: str, grace_ms: int) -> list[LiveProcess]:
-    """End every process that carries the marker, and what descends from it; see `end_tree`."""
+async def end_tree(find: Find, grace_ms: int) -> tuple[LiveProcess, ...]:
+    """As `end_all`, but a cancellation that came meanwhile passes at the end; the processes that were refused."""
+    ending = await end_all(find, grace_ms)
+    if ending.cancelled is not None:
+        raise ending.cancelled
+    return ending.refused
+
+
+async def kill_marked(marker: str, grace_ms: int) -> tuple[LiveProcess, ...]:
+    """End every process that carries the marker, and what descends from it.
+
+    Returned are those that may not be signalled (another user's, after sudo): they live on.
+    """
     return await end_tree(lambda: find_tree(marker), grace_ms)
 
 
-def _still_alive(
-    known: set[LiveProcess], find: Callable[[], Iterable[LiveProcess]], refused: set[LiveProcess]
-) -> set[LiveProcess]:
+def _still_alive(known: set[LiveProcess], find: Find) -> set[LiveProcess]:
     """The known ones that live; only when there are none, a look for others.
 
     To look for others earlier would cost more and do harm: the `rm` of a trap that cleans up would be told to stop.
     """
-    try:
-        return {process for process in known - refused if is_alive(process)} or set(find()) - refused
-    except OSError as error:
-        if error.errno not in _OUT_OF_DESCRIPTORS or not known:
-            raise
-        return known  # cannot look just now
+    return {process for process in known if is_alive(process)} or set(find())
 
 
 def _tell(process: LiveProcess, told: set[LiveProcess], *, kill: bool) -> bool:

@@ -15,10 +15,10 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hooks.processes.ending import FIRST_PAUSE, LONGEST_PAUSE, end_tree
+from hooks.processes.ending import FIRST_PAUSE, LONGEST_PAUSE, Ending, end_all, end_tree
 from hooks.processes.exits import Exit, exit_of, read_exit
 from hooks.processes.launch import Child, launch
-from hooks.processes.process_table import LiveProcess, find_group, find_marked, find_tree, is_alive
+from hooks.processes.process_table import find_group, find_marked, find_tree, is_alive
 
 # What is left in the background after the command has ended gets this long to go by itself.
 _LEAK_GRACE_MS = 300
@@ -36,9 +36,9 @@ async def run_child(child: Child, *, grace_ms: int) -> Exit:
     try:
         await _ended(launcher.pid)
     except asyncio.CancelledError as cancelled:
-        refused = await end_tree(lambda: find_tree(child.marker, launcher.pid), grace_ms)
+        ending = await end_all(lambda: find_tree(child.marker, launcher.pid), grace_ms)
         _reap(launcher)
-        _note(cancelled, refused)
+        _note(cancelled, ending)
         raise
     status = _reap(launcher)
     # Nobody to tell the status (SIGCHLD ignored by who started us): the launcher has written it down as well.
@@ -55,7 +55,7 @@ async def adopt_child(directory: Path, marker: str, *, grace_ms: int) -> Exit | 
     try:
         ended = await _settled(directory, marker)
     except asyncio.CancelledError as cancelled:
-        _note(cancelled, await end_tree(lambda: find_tree(marker), grace_ms))
+        _note(cancelled, await end_all(lambda: find_tree(marker), grace_ms))
         raise
     left = find_tree(marker)
     await end_tree(lambda: find_tree(marker), _LEAK_GRACE_MS)
@@ -135,7 +135,7 @@ async def _end_leaked(group: int) -> tuple[int, ...]:
     return tuple(process.pid for process in leaked)
 
 
-def _note(cancelled: asyncio.CancelledError, refused: list[LiveProcess]) -> None:
-    if refused:
-        pids = ", ".join(str(process.pid) for process in refused)
+def _note(cancelled: asyncio.CancelledError, ending: Ending) -> None:
+    if ending.refused:
+        pids = ", ".join(str(process.pid) for process in ending.refused)
         cancelled.add_note(f"Still alive, and not ours to end (another user's): process {pids}.")

@@ -1,0 +1,61 @@
+"""exit.json is believed only when it is one whole object of the launcher's form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hooks.processes.exits import Exit, exit_of, read_exit
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"{",
+        b'{"exitCode":',
+        b'{"exitCode":0',
+        b"\0" * 14,
+        b"0",
+        b"[]",
+        b"{}",
+        b"null",
+        b'{"exitCode":true}',
+        b'{"exitCode":"0"}',
+        b'{"exitCode":0.0}',
+        b'{"exitCode":256}',
+        b'{"exitCode":-1}',
+        b'{"signal":0}',
+        b'{"signal":65}',
+        b'{"exitCode":0,"signal":9}',
+        b'{"exitCode":0}{"exitCode":0}',
+        b"\xff\xfe",
+    ],
+)
+def test_anything_else_reads_as_absent(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "exit.json").write_bytes(content)
+
+    assert read_exit(tmp_path) is None
+
+
+def test_an_absent_or_unreadable_file_reads_as_absent(tmp_path: Path) -> None:
+    assert read_exit(tmp_path) is None
+    (tmp_path / "exit.json").mkdir()
+    assert read_exit(tmp_path) is None
+
+
+@pytest.mark.parametrize("whole", [b'{"exitCode":12}\n', b'{"signal":12}\n'])
+def test_no_proper_prefix_of_an_exit_is_another_exit(tmp_path: Path, whole: bytes) -> None:
+    for length in range(len(whole) + 1):
+        (tmp_path / "exit.json").write_bytes(whole[:length])
+        expected = (Exit(code=12) if b"exitCode" in whole else Exit(signal=12)) if length >= len(whole) - 1 else None
+        assert read_exit(tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [(0, Exit(code=0)), (128, Exit(code=128)), (129, Exit(signal=1)), (193, Exit(code=193)), (-9, Exit(signal=9))],
+)
+def test_a_status_is_read_as_the_launcher_does(status: int, expected: Exit) -> None:
+    assert exit_of(status) == expected

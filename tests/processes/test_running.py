@@ -1,0 +1,317 @@
+"""A command runs to its end, and a cancelled one leaves no process behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+from tests.processes.builders import alive, make_child, shell, until
+
+from hooks.processes.exits import Exit, read_exit
+from hooks.processes.launch import Child, CouldNotStartError
+from hooks.processes.process_table import find_tree
+from hooks.processes.running import run_child
+
+
+def run(child: Child, grace_ms: int = 5_000) -> Exit:
+    return asyncio.run(run_child(child, grace_ms=grace_ms))
+
+
+async def cancel_when(child: Child, ready: Path, grace_ms: int = 10_000, times: int = 1) -> None:
+    """Start the child, wait for its sign of life, cancel; return when the cancellation has come through."""
+    running = asyncio.create_task(run_child(child, grace_ms=grace_ms))
+    await until(ready.exists)
+    for _ in range(times):
+        running.cancel()
+        await asyncio.sleep(0.02)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+
+@pytest.mark.parametrize("code", [0, 1, 7, 126, 127, 128, 255])
+def test_an_exit_code_is_told_and_written_down(tmp_path: Path, code: int) -> None:
+    child = shell(tmp_path, f"exit {code}")
+
+    assert run(child) == Exit(code=code)
+    assert read_exit(child.directory) == Exit(code=code)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGPIPE])
+def test_a_death_by_signal_is_told_and_written_down(tmp_path: Path, number: signal.Signals) -> None:
+    child = shell(tmp_path, f"ulimit -c 0; kill -{int(number)} $$")
+
+    assert run(child) == Exit(signal=number)
+    assert (child.directory / "exit.json").read_text() == f'{{"signal":{int(number)}}}\n'
+
+
+def test_a_killed_launcher_is_a_death_by_signal(tmp_path: Path) -> None:
+    child = shell(tmp_path, "kill -9 $PPID; sleep 9999")
+
+    assert run(child).signal == signal.SIGKILL
+    assert alive(child.marker) == []
+    assert read_exit(child.directory) is None
+
+
+def test_stdin_argv_environment_and_directory_reach_the_command(tmp_path: Path) -> None:
+    where = tmp_path / "deep ä"
+    where.mkdir()
+    child = make_child(
+        tmp_path,
+        sys.executable,
+        "-c",
+        "import json, os, sys; print(json.dumps([sys.argv[1:], sys.stdin.read(), os.getcwd(), dict(os.environ)]))",
+        "",
+        "two words",
+        "$(touch pwned) 'ü'\n",
+        stdin="prompt ☃".encode(),
+        environment={"PATH": os.environ["PATH"], "odd.name": "x=y", "BASH_FUNC_f%%": "() { :; }", "LC_ALL": "C.UTF-8"},
+        working_directory=where,
+    )
+
+    assert run(child) == Exit(code=0)
+    argv, stdin, directory, environment = json.loads((child.directory / "stdout").read_bytes())
+    assert argv == ["", "two words", "$(touch pwned) 'ü'\n"]
+    assert (stdin, directory) == ("prompt ☃", str(where))
+    assert environment.pop("PWD", str(where)) == str(where)
+    assert environment == {**child.environment, "HOOKS_ATTEMPT": child.marker}
+
+
+def test_without_input_stdin_is_at_its_end(tmp_path: Path) -> None:
+    assert run(make_child(tmp_path, "cat")) == Exit(code=0)
+
+
+def test_a_name_that_is_a_shell_builtin_runs_the_program(tmp_path: Path) -> None:
+    child = make_child(tmp_path, "echo", "-n", "x")
+
+    assert run(child) == Exit(code=0)
+    assert (child.directory / "stdout").read_bytes() == b"x"
+
+
+def test_stderr_holds_the_bytes_of_the_command_alone(tmp_path: Path) -> None:
+    child = shell(tmp_path, "printf oops >&2; kill -9 $$")
+
+    run(child)
+    assert (child.directory / "stderr").read_bytes() == b"oops"
+
+
+def test_files_of_an_attempt_are_for_its_owner(tmp_path: Path) -> None:
+    child = make_child(tmp_path, "cat", stdin=b"secret")
+
+    run(child)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in child.directory.iterdir()}
+    assert modes == dict.fromkeys(["stdin", "stdout", "stderr", "exit.json"], 0o600)
+
+
+def test_a_second_start_in_a_directory_forgets_the_first(tmp_path: Path) -> None:
+    child = shell(tmp_path, "echo once; test ! -e $0")
+    run(child)
+    (child.directory / "exit.json").write_text('{"exitCode":99}')
+
+    assert run(child).code is not None
+    assert (child.directory / "stdout").read_text() == "once\n"
+    assert read_exit(child.directory) != Exit(code=99)
+
+
+def test_a_background_child_that_was_left_is_ended_and_named(tmp_path: Path) -> None:
+    """B22"""
+    child = shell(tmp_path, "(sleep 60 &); echo {}")
+
+    ended = run(child)
+    assert ended.code == 0
+    assert len(ended.leaked) == 1
+    assert alive(child.marker) == []
+
+
+def test_a_leaked_child_that_ignores_term_is_killed(tmp_path: Path) -> None:
+    child = shell(tmp_path, "(trap '' TERM; touch ready; sleep 60; sleep 60) & while [ ! -e ready ]; do :; done")
+
+    assert run(child).leaked
+    assert alive(child.marker) == []
+
+
+def test_a_daemon_in_a_session_of_its_own_is_meant_to_stay(tmp_path: Path) -> None:
+    child = shell(tmp_path, "setsid -f sleep 60")
+
+    try:
+        assert run(child) == Exit(code=0)
+    finally:
+        daemons = find_tree(child.marker)
+        for process in daemons:
+            os.kill(process.pid, signal.SIGKILL)
+    assert len(daemons) == 1
+
+
+def test_cancel_ends_the_whole_tree(tmp_path: Path) -> None:
+    """B18"""
+    child = shell(tmp_path, "sleep 9999 & touch ready; sleep 9999")
+
+    asyncio.run(cancel_when(child, tmp_path / "ready"))
+    assert alive(child.marker) == []
+
+
+def test_a_cancelled_command_may_clean_up(tmp_path: Path) -> None:
+    """B20"""
+    child = shell(tmp_path, "trap 'rm -f ready; echo bye; exit 0' TERM; touch ready; while :; do sleep 0.01; done")
+
+    asyncio.run(cancel_when(child, tmp_path / "ready"))
+    assert not (tmp_path / "ready").exists()
+    assert (child.directory / "stdout").read_text() == "bye\n"
+
+
+def test_a_command_that_ignores_term_is_killed_after_its_grace(tmp_path: Path) -> None:
+    child = shell(tmp_path, "trap '' TERM; touch ready; while :; do sleep 0.01; done")
+
+    asyncio.run(cancel_when(child, tmp_path / "ready", grace_ms=50))
+    assert alive(child.marker) == []
+
+
+def test_a_second_cancellation_skips_the_grace(tmp_path: Path) -> None:
+    child = shell(tmp_path, "trap '' TERM; touch ready; while :; do sleep 0.01; done")
+
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await cancel_when(child, tmp_path / "ready", grace_ms=3_600_000, times=2)
+
+    asyncio.run(bounded())
+    assert alive(child.marker) == []
+
+
+@pytest.mark.parametrize("escape", ["setsid -f", "env -i PATH=/usr/bin:/bin setsid"])
+def test_cancel_finds_what_went_into_another_session(tmp_path: Path, escape: str) -> None:
+    """By the marker; without the environment still as a descendant."""
+    child = shell(tmp_path, f"{escape} bash -c 'echo $$ >pid; exec sleep 9999' & sleep 9999")
+
+    async def scenario() -> None:
+        await cancel_when(child, tmp_path / "pid")
+
+    asyncio.run(scenario())
+    escaped = int((tmp_path / "pid").read_text() or 0)
+    assert alive(child.marker) == []
+    assert not any(process.pid == escaped for process in find_tree(child.marker))
+    assert not Path(f"/proc/{escaped}/exe").exists()
+
+
+def test_a_stopped_command_can_be_cancelled(tmp_path: Path) -> None:
+    child = shell(tmp_path, "trap 'touch cleaned; exit' TERM; touch ready; kill -STOP $$; sleep 9999")
+
+    asyncio.run(cancel_when(child, tmp_path / "ready"))
+    assert alive(child.marker) == []
+    assert (tmp_path / "cleaned").exists()
+
+
+def test_a_timeout_of_the_caller_is_a_timeout(tmp_path: Path) -> None:
+    child = shell(tmp_path, "sleep 9999")
+
+    async def scenario() -> None:
+        async with asyncio.timeout(0.05):
+            await run_child(child, grace_ms=5_000)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(scenario())
+    assert alive(child.marker) == []
+
+
+@pytest.mark.parametrize("argv", [["no-such-program"], ["./missing"], [""], ["a\0b"], ["true", "a\0b"]])
+def test_what_cannot_be_started_says_why(tmp_path: Path, argv: list[str]) -> None:
+    child = make_child(tmp_path, *argv)
+
+    with pytest.raises(CouldNotStartError, match="Could not start") as caught:
+        run(child)
+    assert not caught.value.transient
+    assert read_exit(child.directory) is None
+
+
+def test_a_missing_program_is_named_with_its_path(tmp_path: Path) -> None:
+    child = make_child(tmp_path, "gti", environment={"PATH": "/nowhere:/bin"})
+
+    with pytest.raises(CouldNotStartError, match=r"'gti': no such program in PATH \(/nowhere:/bin\)"):
+        run(child)
+
+
+def test_a_file_that_is_not_executable_and_a_missing_interpreter_are_named(tmp_path: Path) -> None:
+    script = tmp_path / "step"
+    script.write_text("#!/no/such/sh\n")
+    with pytest.raises(CouldNotStartError, match="not executable"):
+        run(make_child(tmp_path, "./step"))
+
+    script.chmod(0o700)
+    with pytest.raises(CouldNotStartError, match="'/no/such/sh'"):
+        run(make_child(tmp_path, "./step"))
+
+
+def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
+    child = make_child(tmp_path, "true", working_directory=tmp_path / "gone")
+
+    with pytest.raises(CouldNotStartError, match=r"no working directory .*gone"):
+        run(child)
+
+
+def test_a_value_too_large_for_argv_is_told_with_size_and_fix(tmp_path: Path) -> None:
+    with pytest.raises(CouldNotStartError, match=r"argv\[1\] alone 200000.*stdin or in a file"):
+        run(make_child(tmp_path, "true", "x" * 200_000))
+
+
+def test_many_at_once_and_in_a_row_leave_nothing(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before = set(os.listdir("/proc/self/fd"))
+
+    async def scenario() -> None:
+        children = [shell(tmp_path, "read line; exit ${line}", stdin=b"%d\n" % number) for number in range(64)]
+        ended = await asyncio.gather(*(run_child(child, grace_ms=1_000) for child in children))
+        assert [exit.code for exit in ended] == list(range(64))
+        for _ in range(100):
+            assert (await run_child(make_child(tmp_path, "true"), grace_ms=1_000)) == Exit(code=0)
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        asyncio.run(scenario())
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert set(os.listdir("/proc/self/fd")) == before
+    with pytest.raises(ChildProcessError):  # no child is left, not even as a zombie
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_without_descriptors_it_starts_whole_or_not_at_all(tmp_path: Path) -> None:
+    """EMFILE at any point: a clean error, or a child that is waited for all the same."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    async def start_with(spare: int) -> Exit | CouldNotStartError:
+        child = make_child(tmp_path, "true")
+        highest = max(map(int, os.listdir("/proc/self/fd")))
+        held = [os.open("/dev/null", os.O_RDONLY) for _ in range(highest)]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(held) + 1, hard))
+        for descriptor in held[:spare]:
+            os.close(descriptor)
+        try:
+            return await run_child(child, grace_ms=1_000)
+        except CouldNotStartError as error:
+            return error
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            for descriptor in held[spare:]:
+                os.close(descriptor)
+
+    outcomes = [asyncio.run(start_with(spare)) for spare in range(8)]
+
+    errors = [outcome for outcome in outcomes if isinstance(outcome, CouldNotStartError)]
+    assert len(errors) > 1
+    assert all(error.transient and "too many open files" in str(error) for error in errors)
+    assert outcomes[len(errors) :] == [Exit(code=0)] * (8 - len(errors))
+    assert len(errors) < 8
+
+
+def test_where_the_starter_ignores_sigchld_the_outcome_is_still_known(tmp_path: Path) -> None:
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        ended = run(shell(tmp_path, "exit 3"))
+    finally:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+    assert ended == Exit(code=3)
