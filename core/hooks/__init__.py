@@ -1,1 +1,104 @@
-"""Durable agent workflows from the shell, with nothing but files."""
+"""Durable agent workflows from the shell, with nothing but files.
+
+The public names, each imported on first use, so that `import hooks` costs nothing:
+
+    from hooks import load_workflow, read_run
+
+Everything else in this package may change without notice.
+"""
+
+from importlib import import_module
+
+# What `typing.TYPE_CHECKING` is to a type checker, without importing typing.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hooks.agents.base import Agent as Agent
+    from hooks.definition.load import load_workflow as load_workflow
+    from hooks.definition.model import Workflow as Workflow
+    from hooks.errors import HooksError as HooksError
+    from hooks.executors.base import Executor as Executor
+    from hooks.kernel.apply import apply as apply
+    from hooks.kernel.decide import decide as decide
+    from hooks.kernel.state import RunState as RunState
+    from hooks.pipeline.verdicts import HookType as HookType
+    from hooks.pipeline.verdicts import PluginViolationError as PluginViolationError
+    from hooks.pipeline.verdicts import block as block
+    from hooks.pipeline.verdicts import hook as hook
+    from hooks.pipeline.verdicts import modify as modify
+    from hooks.runtime.execution_hooks import Cancelled as Cancelled
+    from hooks.runtime.execution_hooks import DispatchContext as DispatchContext
+    from hooks.runtime.execution_hooks import DispatchOutcome as DispatchOutcome
+    from hooks.runtime.execution_hooks import Failed as Failed
+    from hooks.runtime.execution_hooks import PreparedCall as PreparedCall
+    from hooks.runtime.execution_hooks import RecoveryResult as RecoveryResult
+    from hooks.runtime.execution_hooks import Succeeded as Succeeded
+    from hooks.runtime.execution_hooks import WorkflowExecutionHooks as WorkflowExecutionHooks
+    from hooks.runtime.reading import RunView as RunView
+    from hooks.runtime.reading import read_events as read_events
+    from hooks.runtime.reading import read_run as read_run
+    from hooks.runtime.runs import OpenRun as OpenRun
+    from hooks.runtime.runs import RunReport as RunReport
+    from hooks.runtime.runs import drive as drive
+    from hooks.runtime.runs import drive_async as drive_async
+    from hooks.runtime.runs import open_existing as open_existing
+    from hooks.runtime.runs import start_run as start_run
+    from hooks.runtime.watching import watch_run as watch_run
+    from hooks.storage.run_directory import RunDirectory as RunDirectory
+    from hooks.storage.run_directory import find_run as find_run
+    from hooks.storage.run_directory import list_runs as list_runs
+    from hooks.storage.verify import Finding as Finding
+    from hooks.storage.verify import verify_run as verify_run
+
+__version__ = "0.1.0"
+
+_DEFINED_IN = {
+    "Agent": "hooks.agents.base",
+    "Cancelled": "hooks.runtime.execution_hooks",
+    "DispatchContext": "hooks.runtime.execution_hooks",
+    "DispatchOutcome": "hooks.runtime.execution_hooks",
+    "Executor": "hooks.executors.base",
+    "Failed": "hooks.runtime.execution_hooks",
+    "Finding": "hooks.storage.verify",
+    "HookType": "hooks.pipeline.verdicts",
+    "HooksError": "hooks.errors",
+    "OpenRun": "hooks.runtime.runs",
+    "PluginViolationError": "hooks.pipeline.verdicts",
+    "PreparedCall": "hooks.runtime.execution_hooks",
+    "RecoveryResult": "hooks.runtime.execution_hooks",
+    "RunDirectory": "hooks.storage.run_directory",
+    "RunReport": "hooks.runtime.runs",
+    "RunState": "hooks.kernel.state",
+    "RunView": "hooks.runtime.reading",
+    "Succeeded": "hooks.runtime.execution_hooks",
+    "Workflow": "hooks.definition.model",
+    "WorkflowExecutionHooks": "hooks.runtime.execution_hooks",
+    "apply": "hooks.kernel.apply",
+    "block": "hooks.pipeline.verdicts",
+    "decide": "hooks.kernel.decide",
+    "drive": "hooks.runtime.runs",
+    "drive_async": "hooks.runtime.runs",
+    "find_run": "hooks.storage.run_directory",
+    "hook": "hooks.pipeline.verdicts",
+    "list_runs": "hooks.storage.run_directory",
+    "load_workflow": "hooks.definition.load",
+    "modify": "hooks.pipeline.verdicts",
+    "open_existing": "hooks.runtime.runs",
+    "read_events": "hooks.runtime.reading",
+    "read_run": "hooks.runtime.reading",
+    "start_run": "hooks.runtime.runs",
+    "verify_run": "hooks.storage.verify",
+    "watch_run": "hooks.runtime.watching",
+}
+"""Every public name and the module it comes from; the imports above say the same to type checkers."""
+
+
+def __getattr__(name: str) -> object:
+    if name not in _DEFINED_IN:
+        raise AttributeError(f"module 'hooks' has no attribute {name!r}")
+    value = getattr(import_module(_DEFINED_IN[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_DEFINED_IN})

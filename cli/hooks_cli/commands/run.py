@@ -1,0 +1,113 @@
+"""`hooks run FILE`: a run is made, durable, and driven until it ends or needs a person."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hooks.definition.config import load_config, load_hooks_file, resolve_runs_dir
+from hooks.definition.model import Workflow
+from hooks.definition.params import load_params_file, resolve_params
+from hooks.errors import UsageError
+from hooks.runtime.runs import DEFAULT_GRACE_MS, drive, start_run
+from hooks_cli.commands.validate import read_workflow_file
+from hooks_cli.moving import finish, progress
+from hooks_cli.options import AsJson, RunsDir, duration_ms, key_values
+from hooks_cli.render.streams import emit_json, say
+
+
+def run(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The workflow, YAML or JSON; - is stdin.")],
+    param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="K=V", help="A param.")] = None,
+    params_file: Annotated[Path | None, typer.Option("--params-file", metavar="F", help="YAML or JSON.")] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--run-id", metavar="ID", help="Its id; the same id, file and params go on with it.")
+    ] = None,
+    meta: Annotated[list[str] | None, typer.Option("--meta", metavar="K=V", help="Kept with the run.")] = None,
+    hooks: Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")] = None,
+    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Steps at once.")] = None,
+    grace: Annotated[
+        str | None, typer.Option("--grace", metavar="D", help="Time between TERM and KILL. [default: 10s]")
+    ] = None,
+    durability: Annotated[
+        str, typer.Option("--durability", metavar="strict|relaxed", help="relaxed survives no power cut.")
+    ] = "strict",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show what would run.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+    wait: Annotated[bool, typer.Option("--wait", hidden=True)] = False,
+    until: Annotated[str | None, typer.Option("--until", hidden=True)] = None,
+    detach: Annotated[bool, typer.Option("--detach", hidden=True)] = False,
+    interactive: Annotated[bool, typer.Option("--interactive", hidden=True)] = False,
+    engine: Annotated[str | None, typer.Option("--engine", hidden=True)] = None,
+    timeout: Annotated[str | None, typer.Option("--timeout", hidden=True)] = None,
+    accept: Annotated[str | None, typer.Option("--accept", hidden=True)] = None,
+) -> int:
+    """Create a run of a workflow file and drive it until it ends, waits for a person, or is in doubt.
+
+    The run's id goes to stderr as soon as the run is durable, its output to stdout as one JSON object.
+    """
+    _refuse_unsupported(
+        wait=wait, until=until, detach=detach, interactive=interactive, engine=engine, timeout=timeout, accept=accept
+    )
+    here = Path.cwd()
+    config = load_config(here, os.environ)
+    workflow = read_workflow_file(file, config)
+    params = resolve_params(
+        workflow,
+        flags=param or [],
+        file_values=load_params_file(params_file) if params_file else None,
+        environ=os.environ,
+    )
+    hook_entries = [*config.hooks, *(entry for path in hooks or [] for entry in load_hooks_file(path))]
+    if durability not in ("strict", "relaxed"):
+        raise UsageError(f"--durability {durability!r} is neither strict nor relaxed.", fix="--durability strict")
+    grace_ms = duration_ms("--grace", grace) or DEFAULT_GRACE_MS
+    metadata = key_values("--meta", meta or [])
+    if dry_run:
+        emit_json(_plan(workflow, params))
+        return 0
+    with start_run(
+        workflow,
+        params,
+        runs_dir=resolve_runs_dir(runs_dir, os.environ, here, config),
+        workflow_directory=here if file == "-" else Path(file).resolve().parent,
+        working_directory=here,
+        initiator=_user(),
+        run_id=run_id,
+        hook_entries=hook_entries,
+        metadata=metadata,
+        max_concurrency=jobs,
+        grace_ms=grace_ms,
+        durability="strict" if durability == "strict" else "relaxed",
+    ) as opened:
+        say(opened.run_id)
+        report = drive(opened, on_event=progress(quiet=quiet or as_json))
+    return finish(report, as_json=as_json)
+
+
+def _refuse_unsupported(**options: object) -> None:
+    for name, value in options.items():
+        if value:
+            raise UsageError(f"--{name} is not supported yet.", fix="`hooks run --help` shows what is.")
+
+
+def _plan(workflow: Workflow, params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "schema": "hooks.plan/1",
+        "workflow_id": workflow.workflow_id,
+        "params": params,
+        "nodes": [{"node": node.id, "depends": node.depends} for node in workflow.nodes],
+    }
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a user id without a name, as in many containers
+        return str(os.getuid())

@@ -1,0 +1,33 @@
+"""The table of `hooks ls`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hooks_cli.render.text import duration, neutralise, one_line, table
+
+_ERROR_WIDTH = 60
+
+
+def run_table(documents: Sequence[dict[str, Any]]) -> str:
+    """One row for each run document; only the header when there is none."""
+    header = ["RUN", "STATUS", "WORKFLOW", "STARTED", "ELAPSED", "NODES", "ERROR"]
+    return table([header, *map(_row, documents)])
+
+
+def _row(document: dict[str, Any]) -> list[str]:
+    error = document["error"] or {}
+    message = error.get("errorMessage") or error.get("message") or ""
+    cells = [neutralise(document["run_id"]), document["status"] or "unreadable"]
+    if "created_at" in document:
+        cells += [
+            document["workflow_id"],
+            document["created_at"][:19] + "Z",
+            duration(document["elapsed_ms"]),
+            f"{document['nodes_finished']}/{document['nodes_total']}",
+        ]
+    else:
+        cells += ["-", "-", "-", "-"]
+    node = f"{error['node']}: " if error.get("node") else ""
+    return [*cells, one_line(node + message, _ERROR_WIDTH)]

@@ -1,0 +1,38 @@
+"""Which runs the words of a command mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from hooks.errors import CorruptRunError, UsageError
+from hooks.runtime.reading import read_run
+from hooks.storage.run_directory import RunDirectory, find_run, list_runs
+
+
+def select(
+    runs_dir: Path, words: Sequence[str] | None, *, every: bool, meant: Callable[[RunDirectory], bool]
+) -> list[RunDirectory]:
+    """The runs that `words` name, each once; with `every` (--all) those of the runs dir that are `meant`.
+
+    All words are looked up before anything is done to any run. Raises NotFoundError; UsageError for neither or both.
+    """
+    if every and words:
+        raise UsageError("--all and RUN exclude each other.", fix="Leave one of them out.")
+    if every:
+        return [run for run in list_runs(runs_dir) if meant(run)]
+    if not words:
+        raise UsageError("No run is named.", fix="Name one (`last` is the newest), or say --all.")
+    return list({run.path: run for run in (find_run(runs_dir, word) for word in words)}.values())
+
+
+def is_unfinished(directory: RunDirectory) -> bool:
+    """Whether there may be something left to do; a damaged run is meant too, so that its damage is told."""
+    try:
+        return read_run(directory).state.ended is None
+    except CorruptRunError:
+        return True
+
+
+def any_run(_: RunDirectory) -> bool:
+    return True

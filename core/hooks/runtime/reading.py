@@ -1,0 +1,103 @@
+"""Looking at a run: fold its log, without a lock and without changing anything.
+
+Nothing here needs what driving a run needs (no event loop, no agents, no hooks), so that `ls` and `show` start fast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hooks.definition.graph import build_graph
+from hooks.definition.model import Workflow, workflow_from_json
+from hooks.errors import CorruptRunError
+from hooks.events.envelope import Event
+from hooks.events.payloads import RunCreated, RunSucceeded
+from hooks.ids import NodeId, RunId
+from hooks.kernel.apply import IllegalEventError, apply
+from hooks.kernel.state import RunState, initial_state
+from hooks.kernel.status import RunStatus, run_status
+from hooks.storage.blobs import BlobStore
+from hooks.storage.locks import LockHolder
+from hooks.storage.log_reader import LogReader
+from hooks.storage.run_directory import RunDirectory, read_workflow
+
+
+class Folding:
+    """Folds a run's log as it is read: the first event says which workflow.json belongs to it."""
+
+    def __init__(self, directory: RunDirectory) -> None:
+        self._directory = directory
+        self._state: RunState | None = None
+        self._definition: Workflow | None = None
+
+    def receive(self, event: Event) -> None:
+        """Fold one event. Raises CorruptRunError if it cannot stand where it does."""
+        if self._state is None:
+            self._state = self._begin(event)
+        try:
+            apply(self._state, event)
+        except IllegalEventError as error:
+            raise CorruptRunError(str(error), file=str(self._directory.log), line=event.seq) from error
+
+    def _begin(self, event: Event) -> RunState:
+        if not isinstance(event.payload, RunCreated):
+            raise CorruptRunError("the log does not begin with runCreated", file=str(self._directory.log), line=1)
+        self._definition = workflow_from_json(read_workflow(self._directory, event.payload))
+        return initial_state(RunId(self._directory.logged_run_id()), build_graph(self._definition.nodes))
+
+    @property
+    def state(self) -> RunState:
+        if self._state is None:
+            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
+        return self._state
+
+    @property
+    def definition(self) -> Workflow:
+        assert self._definition is not None, "state and definition come with the first event"
+        return self._definition
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run as it stands, for looking at. `holder` is the process that drives it, if there is one."""
+
+    directory: RunDirectory
+    definition: Workflow
+    state: RunState
+    holder: LockHolder | None
+    blobs: BlobStore
+
+    @property
+    def run_id(self) -> RunId:
+        return self.state.run_id
+
+    @property
+    def status(self) -> RunStatus:
+        return run_status(self.state, driver_is_alive=self.holder is not None)
+
+    def output(self) -> dict[str, Any]:
+        """The output of the run, sink to output; empty unless it succeeded."""
+        ended = self.state.ended
+        if not isinstance(ended, RunSucceeded):
+            return {}
+        return {sink: self.blobs.resolve(self.state.by_node[NodeId(sink)].output) for sink in ended.sinks}
+
+
+def read_events(directory: RunDirectory) -> Iterator[Event]:
+    """The committed events of a run, in order and in bounded memory. Raises CorruptRunError at damage."""
+    return LogReader(directory.log).stream()
+
+
+def read_run(directory: RunDirectory) -> RunView:
+    """Fold a run's log as far as it is committed.
+
+    Raises CorruptRunError. A torn tail is no damage: what was committed before it counts.
+    """
+    # Asked first: a driver that lets go while we read has written all it wrote before that.
+    holder = directory.driver()
+    folding = Folding(directory)
+    for event in read_events(directory):
+        folding.receive(event)
+    return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
