@@ -84,6 +84,8 @@ class HookDecision(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     reason: str | None = None
     code: str | None = None
     details: dict[str, Value] = {}
+    messages: list[str] = []
+    """What the hook said for people to see, beside its answer."""
     duration_ms: float = 0.0
 
 
@@ -155,6 +157,13 @@ class ResumeStarted(Payload, frozen=True, kw_only=True):
     kind = "input"
     session: Session
     taken_over: bool = False
+
+
+class HookSetChanged(Payload, frozen=True, kw_only=True):
+    """Files of hooks differ from what was pinned; from here on they are asked as they are now."""
+
+    kind = "input"
+    changed: list[HookSetMember]
 
 
 class LogRepaired(Payload, frozen=True, kw_only=True):

@@ -29,6 +29,7 @@ from hooks.events.payloads import (
     GenerationFinished,
     GenerationStarted,
     HookDecided,
+    HookSetChanged,
     LogRepaired,
     NodeFailed,
     NodeSucceeded,
@@ -80,6 +81,7 @@ def _run_created(state: RunState, payload: RunCreated, at: int) -> None:
     if state.created is not None:
         raise IllegalEventError("a second runCreated")
     state.created = payload
+    state.hook_set = list(payload.hooks)
     state.created_at = at
     state.sessions.append(payload.session)
 
@@ -101,6 +103,11 @@ def _run_ended(state: RunState, payload: RunSucceeded | RunFailed | RunBlocked, 
 
 def _resume_started(state: RunState, payload: ResumeStarted, at: int) -> None:
     state.sessions.append(payload.session)
+
+
+def _hook_set_changed(state: RunState, payload: HookSetChanged, at: int) -> None:
+    changed = {(member.origin, member.node_id, member.name): member for member in payload.changed}
+    state.hook_set = [changed.get((member.origin, member.node_id, member.name), member) for member in state.hook_set]
 
 
 def _log_repaired(state: RunState, payload: LogRepaired, at: int) -> None:
@@ -259,6 +266,7 @@ def _component_succeeded(state: RunState, payload: ComponentSucceeded, at: int) 
     if attempt.is_dangling or attempt.succeeded is not None:
         raise IllegalEventError(f"the component of {payload.attempt_id} cannot succeed here")
     attempt.succeeded = payload
+    attempt.succeeded_at = at
 
 
 def _component_failed(state: RunState, payload: ComponentFailed, at: int) -> None:
@@ -266,6 +274,7 @@ def _component_failed(state: RunState, payload: ComponentFailed, at: int) -> Non
     if attempt.failed is not None:
         raise IllegalEventError(f"a second componentFailed of {payload.attempt_id}")
     attempt.failed = payload
+    attempt.failed_at = at
 
 
 def _activity_succeeded(state: RunState, payload: ActivitySucceeded, at: int) -> None:
@@ -351,6 +360,7 @@ APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {
     RunBlocked: _run_ended,
     ResumeStarted: _resume_started,
     LogRepaired: _log_repaired,
+    HookSetChanged: _hook_set_changed,
     NodeSucceeded: _node_succeeded,
     NodeFailed: _node_failed,
     AttemptCreated: _attempt_created,

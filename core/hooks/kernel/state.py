@@ -22,6 +22,7 @@ from hooks.events.payloads import (
     GenerationFinished,
     GenerationStarted,
     HookDecided,
+    HookSetMember,
     ReconcileResult,
     RunBlocked,
     RunCreated,
@@ -72,7 +73,9 @@ class AttemptState:
     stop: CancelDelivered | None = None
     """A signal was announced to what this attempt runs; its answer is no longer its own."""
     succeeded: ComponentSucceeded | None = None
+    succeeded_at: int = 0
     failed: ComponentFailed | None = None
+    failed_at: int = 0
     interruptions: int = 0
     """How often in a row a draw of this attempt was ended by its driver's death."""
 
@@ -133,6 +136,8 @@ class RunState:
     timestamp: int = 0
     created: RunCreated | None = None
     created_at: int = 0
+    hook_set: list[HookSetMember] = field(default_factory=list)
+    """The hooks of the run as last pinned, in effective order."""
     sessions: list[Session] = field(default_factory=list)
     """The drivers that have written to the log, in order."""
     started_at: int | None = None

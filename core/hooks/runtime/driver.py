@@ -70,7 +70,7 @@ class Driver:
 
     def _wanted_records(self, actions: list[Action], may_start: bool) -> Iterator[Record]:
         for action in actions:
-            if isinstance(action, Record) and (may_start and not self._is_stopping() or not action.starts_work):
+            if isinstance(action, Record) and ((may_start and not self._is_stopping()) or not action.starts_work):
                 yield action
 
     def _may_perform(self, action: Perform, may_start: bool) -> bool:

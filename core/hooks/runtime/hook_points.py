@@ -6,10 +6,25 @@ on it. What a hook sees is durable before it is asked; what it decided is durabl
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import sys
+from collections.abc import Callable
+from typing import Any
 
+from hooks.definition.agents_section import honoured_options
+from hooks.definition.model import Node, SubagentNode, Workflow
 from hooks.events.payloads import ErrorInfo
 from hooks.kernel.state import AttemptState
+from hooks.pipeline.dispatch import Dispatch, PayloadDocument, Subject, Verdict
+from hooks.pipeline.payloads import (
+    Occasion,
+    component_post_error,
+    component_post_success,
+    component_pre_execute,
+    effective_fields,
+)
+from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.verdicts import HookType
+from hooks.runtime.recorder import Recorder
 
 
 class BlockedByHookError(Exception):
@@ -20,33 +35,119 @@ class BlockedByHookError(Exception):
         self.error = error
 
 
-class HookPoints(Protocol):
+def tell_on_stderr(message: str) -> None:
+    """Show what a hook has to say; control characters are taken out."""
+    print("".join(character if character.isprintable() else " " for character in message), file=sys.stderr)
+
+
+class HookPoints:
     """The hook points around every agent step and executor call of a run."""
 
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        recorder: Recorder,
+        definition: Workflow,
+        tell: Callable[[str], None] = tell_on_stderr,
+    ) -> None:
+        self._pipeline = pipeline
+        self._recorder = recorder
+        self._definition = definition
+        self._honoured = {agent.name: honoured_options(agent) for agent in definition.agents}
+        self._tell = tell
+
     async def component_pre_execute(self, attempt: AttemptState) -> dict[str, Any]:
-        """Ask before the work; what was changed, field to new value. Raises BlockedByHookError."""
+        """Ask before the work; the conditions in force afterwards, field to value. Raises BlockedByHookError.
+
+        Once the work has been permitted, what was decided stands: nobody is asked again after a crash.
+        """
+        occasion = self._occasion(attempt)
+        if not attempt.is_permitted:
+            self._raise_violation(
+                await self._ask(HookType.COMPONENT_PRE_EXECUTE, occasion, lambda: component_pre_execute(occasion))
+            )
+        return effective_fields(occasion)
 
     async def component_post_success(self, attempt: AttemptState) -> None:
         """Ask whether the result may stand. Raises BlockedByHookError."""
+        occasion, event = self._occasion(attempt), attempt.succeeded
+        assert event is not None, "asked after componentSucceeded"
+        self._raise_violation(
+            await self._ask(
+                HookType.COMPONENT_POST_SUCCESS,
+                occasion,
+                lambda: component_post_success(occasion, event, attempt.succeeded_at),
+            )
+        )
 
     async def component_post_error(self, attempt: AttemptState) -> None:
         """Tell of a failure; what is said here is recorded, and the first error stands."""
+        occasion, event = self._occasion(attempt), attempt.failed
+        assert event is not None, "asked after componentFailed"
+        await self._ask(
+            HookType.COMPONENT_POST_ERROR,
+            occasion,
+            lambda: component_post_error(occasion, event, attempt.failed_at),
+        )
 
-    async def open(self) -> None: ...
+    async def _ask(self, hook: HookType, occasion: Occasion, payload: Callable[[], PayloadDocument]) -> Verdict:
+        subject = self._subject(occasion.node)
+        if not self._pipeline.listens(hook, subject):
+            return Verdict()
+        await self._recorder.commit()
+        attempt = occasion.attempt
+        verdict = await self._pipeline.dispatch(
+            Dispatch(
+                hook=hook,
+                ordinal=1,
+                subject=subject,
+                payload=payload,
+                activity_id=attempt.activity_id,
+                attempt_id=attempt.attempt_id,
+                node_id=attempt.node_id,
+                logged=attempt.hooks,
+                accepts=self._accepts(occasion.node),
+            )
+        )
+        for message in verdict.messages:
+            self._tell(message)
+        if verdict.decided is not None:
+            self._recorder.record(verdict.decided, "system")
+            await self._recorder.commit()
+        return verdict
 
-    async def close(self) -> None: ...
+    def _raise_violation(self, verdict: Verdict) -> None:
+        if verdict.violation is not None:
+            raise BlockedByHookError(verdict.violation)
 
+    def _occasion(self, attempt: AttemptState) -> Occasion:
+        graph = self._recorder.state.graph
+        node = graph.nodes[graph.position[attempt.node_id]]
+        return Occasion(self._recorder.state, self._definition, node, attempt, self._recorder.resolve)
 
-class NobodyListens:
-    """The hook points of a run without hooks."""
+    def _subject(self, node: Node) -> Subject:
+        workflow = self._definition.workflow_id
+        if isinstance(node, SubagentNode):
+            return Subject(workflow, node.id, "AgentStep", agent=node.agent)
+        return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
 
-    async def component_pre_execute(self, attempt: AttemptState) -> dict[str, Any]:
-        return {}
+    def _accepts(self, node: Node) -> Callable[[str, Any], str | None]:
+        """What a hook may set is what a file may set: only options that the step's agent honours."""
 
-    async def component_post_success(self, attempt: AttemptState) -> None: ...
+        def accepts(field: str, value: Any) -> str | None:
+            if field != "model_options" or not isinstance(node, SubagentNode):
+                return None
+            honoured = self._honoured[node.agent]
+            unknown = sorted(set(value) - honoured)
+            if not unknown:
+                return None
+            known = ", ".join(sorted(honoured)) or "none"
+            return f"agent {node.agent} does not honour {', '.join(unknown)} (it honours: {known})"
 
-    async def component_post_error(self, attempt: AttemptState) -> None: ...
+        return accepts
 
-    async def open(self) -> None: ...
+    async def open(self) -> None:
+        await self._pipeline.open()
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        await self._pipeline.close()

@@ -3,19 +3,19 @@
 `record` adds an event to the pending group and folds it at once, so that the program always sees the state its own
 events lead to; `commit` returns when everything recorded so far is durable. Commits that are asked for in the same few
 turns of the loop share one write and one sync (group commit): the flush runs after everybody who is ready has recorded.
-A driver that continues a run announces itself (resumeStarted) in the same group as the first thing it records.
+A driver that continues a run announces itself (its `prelude`) in the same group as the first thing it records.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hooks.clock import Clock
 from hooks.errors import HooksError
 from hooks.events.envelope import Actor, Event
-from hooks.events.payloads import Payload, ResumeStarted
+from hooks.events.payloads import Payload
 from hooks.kernel.apply import apply
 from hooks.kernel.state import RunState
 from hooks.storage.blobs import BlobStore
@@ -29,12 +29,12 @@ class Recorder:
     """The pen of a run's one driver. After a failed flush it records nothing more: `failure` says why."""
 
     def __init__(
-        self, log: EventLog, blobs: BlobStore, state: RunState, clock: Clock, resume: ResumeStarted | None
+        self, log: EventLog, blobs: BlobStore, state: RunState, clock: Clock, prelude: Sequence[Payload] = ()
     ) -> None:
         self._log = log
         self._blobs = blobs
         self._clock = clock
-        self._resume = resume
+        self._prelude = list(prelude)
         self._flushed: asyncio.Future[None] | None = None
         self._unreported: list[Event] = []
         self.state = state
@@ -50,9 +50,9 @@ class Recorder:
         """Add an event and fold it. Not durable before `commit` returns."""
         if self.failure is not None:
             raise self.failure
-        if self._resume is not None:
-            resume, self._resume = self._resume, None
-            self._add(resume, "system")
+        prelude, self._prelude = self._prelude, []
+        for announcement in prelude:
+            self._add(announcement, "system")
         return self._add(payload, actor)
 
     def _add(self, payload: Payload, actor: Actor) -> Event:

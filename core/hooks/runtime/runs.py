@@ -14,23 +14,25 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from hooks.clock import Clock, SystemClock
 from hooks.definition.graph import build_graph
 from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_from_json, workflow_to_json
 from hooks.errors import CorruptRunError, RunIdTakenError, UsageError
 from hooks.events.envelope import Actor, Event
-from hooks.events.payloads import HookSetMember, Payload, ResumeStarted, RunCreated, RunSucceeded, Session
+from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, RunSucceeded, Session
 from hooks.ids import RUN_ID, NodeId, RunId, new_run_id
 from hooks.jsonio import canonical
 from hooks.kernel.apply import IllegalEventError, apply
 from hooks.kernel.state import RunState, initial_state
 from hooks.kernel.status import RunStatus, run_status
+from hooks.pipeline.hook_set import hook_set_digest, refresh_hook_set, resolve_hook_set
+from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.attempt import RunContext
 from hooks.runtime.driver import Driver
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
-from hooks.runtime.hook_points import HookPoints, NobodyListens
+from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.supervision import Interruption
@@ -200,6 +202,7 @@ def start_run(
     max_concurrency: int | None = None,
     grace_ms: int = DEFAULT_GRACE_MS,
     durability: Durability = "strict",
+    record_hooks: Literal["changes", "all"] = "changes",
     clock: Clock | None = None,
 ) -> OpenRun:
     """Make a run, durable when this returns, with its driver lock held.
@@ -215,7 +218,7 @@ def start_run(
             fix="Use up to 100 letters, digits, `_`, `.` and `-`, not beginning with a dot.",
         )
     workflow_json = workflow_to_json(workflow)
-    hooks: list[HookSetMember] = []
+    hooks = resolve_hook_set([*hook_entries, *workflow.hooks])
     now_ms = clock.now_ms()
     chosen = run_id or new_run_id(workflow.workflow_id, now_ms, secrets.token_hex(4))
 
@@ -225,7 +228,7 @@ def start_run(
             revision_id=revision_id(workflow_json),
             params=params,
             params_digest=sha256(canonical(params)).hexdigest(),
-            hook_set_digest="",
+            hook_set_digest=hook_set_digest(hooks),
             hooks=hooks,
             working_directory=str(working_directory),
             workflow_directory=str(workflow_directory),
@@ -234,6 +237,7 @@ def start_run(
             initiator=initiator,
             metadata={**workflow.metadata, **(metadata or {})},
             durability=durability,
+            record_hooks=record_hooks,
             session=this_session(inode),
         )
         return [("human", created)]
@@ -351,9 +355,9 @@ async def drive_async(
     if run.state.ended is not None:
         return RunReport(run.view())
     interruption = Interruption()
-    recorder = Recorder(run.log, run.blobs, run.state, run.clock, run.resume)
+    recorder, hook_points = _recorder_and_hooks(run)
     recorder.on_event = on_event
-    context, hook_points = _context(run, recorder, interruption, implementation)
+    context = _context(run, recorder, hook_points, interruption, implementation)
     handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
     try:
         await hook_points.open()
@@ -365,15 +369,41 @@ async def drive_async(
     return RunReport(run.view(), interruption.signal)
 
 
+def _recorder_and_hooks(run: OpenRun) -> tuple[Recorder, HookPoints]:
+    """The pen and the hooks of this driver; what changed since the last one is announced with the first event."""
+    members, changed = refresh_hook_set(run.state.hook_set)
+    prelude: list[Payload] = [run.resume] if run.resume is not None else []
+    changed_files = [member.after for member in changed if not member.missing]
+    if changed_files:
+        prelude.append(HookSetChanged(changed=changed_files))
+    recorder = Recorder(run.log, run.blobs, run.state, run.clock, prelude)
+    created = run.state.created
+    assert created is not None
+    pipeline = Pipeline(
+        members,
+        run_id=run.run_id,
+        workflow_id=run.definition.workflow_id,
+        run_directory=run.directory.path,
+        working_directory=Path(created.working_directory),
+        transcript=run.directory.log,
+        record_hooks=created.record_hooks,
+        resolve=recorder.resolve,
+    )
+    return recorder, HookPoints(pipeline, recorder, run.definition)
+
+
 def _context(
-    run: OpenRun, recorder: Recorder, interruption: Interruption, implementation: WorkflowExecutionHooks | None
-) -> tuple[RunContext, HookPoints]:
+    run: OpenRun,
+    recorder: Recorder,
+    hook_points: HookPoints,
+    interruption: Interruption,
+    implementation: WorkflowExecutionHooks | None,
+) -> RunContext:
     created = run.state.created
     assert created is not None
     working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
     engine = LocalWorkEngine(run.definition, workflow_directory)
-    hook_points = NobodyListens()
-    context = RunContext(
+    return RunContext(
         definition=run.definition,
         recorder=recorder,
         implementation=implementation
@@ -389,7 +419,6 @@ def _context(
         end_leftovers=engine.end_leftovers,
         trusted_since=_trusted_since(run.state.sessions, run.directory.path.stat().st_ino),
     )
-    return context, hook_points
 
 
 def _trusted_since(sessions: Sequence[Session], inode: int) -> int:

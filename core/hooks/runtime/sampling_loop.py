@@ -12,10 +12,8 @@ from typing import Any
 
 from hooks.agents.base import AgentError, Generation, GenerationRequest
 from hooks.definition.model import SubagentNode
-from hooks.runtime.output_check import schema_problem
 from hooks.errors import JsonBorderError
 from hooks.events.payloads import (
-    ErrorInfo,
     GenerationFinished,
     GenerationStarted,
     Validation,
@@ -27,6 +25,7 @@ from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import make_attempt_directory
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
+from hooks.runtime.output_check import schema_problem
 from hooks.runtime.work_engine import GenerateWork, WorkEngine
 
 
