@@ -1,0 +1,193 @@
+"""What a hook command's exit code and stdout mean.
+
+    0      stdout that does not begin with `{` is no opinion; else it is exactly one JSON object (below)
+    2      block, with the end of stderr as the reason
+    other  the hook failed
+
+Keys of the object: decision allow|block (approve and deny are accepted), reason, code, modify {field: whole value},
+patch {field: RFC 7386 merge}, systemMessage, continue (false = block, with stopReason), hookSpecificOutput
+{hookEventName, permissionDecision, permissionDecisionReason, updatedInput}. Where two forms contradict each other,
+the stricter one holds. A key that is not known is a failure of the hook: a misspelt "no" must not pass for a "yes".
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from hooks.errors import JsonBorderError
+from hooks.jsonio import parse
+from hooks.pipeline.changes import did_you_mean
+from hooks.pipeline.command_process import STDOUT_LIMIT, Ended
+from hooks.pipeline.deliberation import Answer
+from hooks.pipeline.dispatch import Json, PayloadDocument
+from hooks.pipeline.verdicts import Block, HookFault, Modify, Opinion, fit_for_log
+
+BLOCK_EXIT = 2
+_HINTS = {126: " (found, but not executable)", 127: " (a command it calls was not found)"}
+_IGNORED = ("suppressOutput", "additionalContext")
+
+
+def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int) -> Answer:
+    """What the command said about `document`. Raises HookFault when it failed or cannot be understood."""
+    messages = ["it left a process behind, which was ended"] if ended.left_behind else []
+    if ended.is_timed_out:
+        raise HookFault(f"no answer within its timeout of {timeout_ms} ms{_said(ended)}")
+    if ended.exit == BLOCK_EXIT:
+        return Answer(Block(f"exit {BLOCK_EXIT}{_said(ended)}"), messages)
+    if ended.exit != 0:
+        raise HookFault(f"{_ending(ended.exit)}{_said(ended)}")
+    if ended.is_stdout_cut:
+        raise HookFault(f"it printed more than {STDOUT_LIMIT} bytes on stdout")
+    text = ended.stdout.lstrip()
+    if not text.startswith(b"{"):
+        plain = text.decode("utf-8", "replace").strip()
+        return Answer(None, [*messages, *([fit_for_log(plain)] if plain else [])])
+    reading = _Reading(document, _parsed(text), messages)
+    return Answer(reading.opinion(), reading.messages)
+
+
+Decision: TypeAlias = Literal["allow", "block"]
+_DECISIONS: dict[str, Decision] = {"allow": "allow", "approve": "allow", "block": "block", "deny": "block"}
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One JSON answer being read; collects what is to be told beside its opinion."""
+
+    document: PayloadDocument
+    answer: Mapping[str, Any]
+    messages: list[str] = field(default_factory=list)
+
+    def opinion(self) -> Opinion:
+        for key in self.answer:
+            if key not in _KEYS:
+                raise HookFault(f"its answer has an unknown key {key!r}{did_you_mean(key, _KEYS)}")
+        self._tell()
+        blocks = [block for read in (self._decision, self._continue, self._permission) if (block := read()) is not None]
+        changes = self._changes()
+        if blocks:
+            return blocks[0]
+        return Modify(changes) if changes else None
+
+    def _tell(self) -> None:
+        message = self._text("systemMessage")
+        if message:
+            self.messages.append(fit_for_log(message))
+        self.messages += [f"{key} is ignored" for key in _IGNORED if key in self.answer]
+
+    def _decision(self) -> Block | None:
+        decision = _decision_in(self.answer, "decision")
+        reason, code = self._text("reason"), self._text("code")
+        return Block(reason or "no reason given", code) if decision == "block" else None
+
+    def _continue(self) -> Block | None:
+        goes_on = self.answer.get("continue", True)
+        if not isinstance(goes_on, bool):
+            raise HookFault(f"`continue` is true or false, not {goes_on!r}")
+        reason = self._text("stopReason")
+        return None if goes_on else Block(reason or "no reason given", self._text("code"))
+
+    def _permission(self) -> Block | None:
+        specific = _object_in(self.answer, "hookSpecificOutput")
+        decision = _decision_in(specific, "permissionDecision")
+        reason = _text_in(specific, "permissionDecisionReason")
+        self.messages += [f"hookSpecificOutput.{key} is ignored" for key in specific if key not in _SPECIFIC_KEYS]
+        event = _text_in(specific, "hookEventName")
+        if event not in (None, self.document["hook"]):
+            self.messages.append(f"hookEventName is {event!r}, but this is {self.document['hook']}")
+        return Block(reason or "no reason given") if decision == "block" else None
+
+    def _changes(self) -> dict[str, Json]:
+        changes = dict(_object_in(self.answer, "modify"))
+        for name, patch in _object_in(self.answer, "patch").items():
+            if name in changes:
+                raise HookFault(f"both `modify` and `patch` change {name!r}")
+            changes[name] = merge_patch(self.document.get(name), patch)
+        specific = _object_in(self.answer, "hookSpecificOutput")
+        if "updatedInput" in specific:
+            changes["input"] = specific["updatedInput"]
+        return changes
+
+    def _text(self, key: str) -> str | None:
+        return _text_in(self.answer, key)
+
+
+_KEYS = (
+    "decision",
+    "reason",
+    "code",
+    "modify",
+    "patch",
+    "systemMessage",
+    "continue",
+    "stopReason",
+    "hookSpecificOutput",
+    *_IGNORED,
+)
+_SPECIFIC_KEYS = ("hookEventName", "permissionDecision", "permissionDecisionReason", "updatedInput")
+
+
+def merge_patch(target: Json, patch: Json) -> Json:
+    """RFC 7386: the target with the patch merged in; null removes a key."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = merge_patch(merged.get(key), value)
+    return merged
+
+
+def _parsed(text: bytes) -> Mapping[str, Any]:
+    try:
+        parsed = parse(text)
+    except JsonBorderError as error:
+        raise HookFault(f"its stdout begins like a JSON object but is none: {error}") from error
+    assert isinstance(parsed, dict), "one JSON value that begins with a brace is an object"
+    return parsed
+
+
+def _decision_in(holder: Mapping[str, Any], key: str) -> Decision | None:
+    word = holder.get(key)
+    if word is None:
+        return None
+    if not isinstance(word, str) or word not in _DECISIONS:
+        raise HookFault(f"`{key}` is allow or block, not {word!r}")
+    return _DECISIONS[word]
+
+
+def _text_in(holder: Mapping[str, Any], key: str) -> str | None:
+    text = holder.get(key)
+    if text is not None and not isinstance(text, str):
+        raise HookFault(f"`{key}` is text, not {text!r}")
+    return text
+
+
+def _object_in(holder: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = holder.get(key)
+    if found is not None and not isinstance(found, dict):
+        raise HookFault(f"`{key}` is an object, not {found!r}")
+    return found or {}
+
+
+def _ending(exit: int) -> str:
+    if exit >= 0:
+        return f"exit {exit}{_HINTS.get(exit, '')}"
+    try:
+        name = signal.Signals(-exit).name
+    except ValueError:
+        name = f"signal {-exit}"
+    return f"ended by {name}"
+
+
+def _said(ended: Ended) -> str:
+    tail = ended.stderr.decode("utf-8", "replace").strip()[-_LONGEST_TAIL:]
+    return f": {tail}" if tail else ""
+
+
+_LONGEST_TAIL = 2_000

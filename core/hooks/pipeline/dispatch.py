@@ -1,0 +1,90 @@
+"""What the runtime asks the pipeline, and what it gets back.
+
+A dispatch is one question at one hook point, put to every hook that listens there. Its payload is made only when
+somebody listens. Its verdict is not acted on before `decided` is durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from hooks.events.payloads import ErrorInfo, HookDecided
+from hooks.kernel.state import DecidedHook
+
+Json: TypeAlias = Any
+PayloadDocument: TypeAlias = dict[str, Json]
+"""A payload as JSON: every field of the hook point's class, before any hook of this dispatch."""
+
+VerdictOutcome: TypeAlias = Literal["allow", "changed", "block", "ask", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a hook's `match` is held against; None where it does not apply, and then no glob matches it.
+
+    `node_id` is without loop round and fan-out index.
+    """
+
+    workflow: str
+    node_id: str | None = None
+    component_type: str | None = None
+    executor: str | None = None
+    agent: str | None = None
+
+
+def _accept(field_name: str, value: Json) -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """One question. `ordinal` counts the dispatches of the hook point in the attempt (from 1), the same after a crash.
+
+    `logged` are the hookDecided events of the attempt. `accepts` has the last word on a changed field whose value has
+    the right type: the reason why it cannot be used (an option the agent does not honour), or None. It may be called
+    in a thread.
+    """
+
+    hook: str
+    ordinal: int
+    subject: Subject
+    payload: Callable[[], PayloadDocument]
+    activity_id: str | None = None
+    attempt_id: str | None = None
+    node_id: str | None = None
+    logged: Sequence[DecidedHook] = ()
+    accepts: Callable[[str, Json], str | None] = _accept
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the hooks of one dispatch came to.
+
+    `changes` holds the value now in force of every field that was changed, also when a later hook blocked.
+    `violation` is set when the action must not go on. At a point where a "no" comes too late (component_post_error) it
+    stays None; the outcome still says block or error.
+    `decided` is to be recorded, durably, before anything is done with the verdict; None when there is nothing to
+    tell, or when it stands in the log already. `messages` are for stderr.
+    """
+
+    outcome: VerdictOutcome = "allow"
+    changes: Mapping[str, Json] = field(default_factory=dict)
+    violation: ErrorInfo | None = None
+    decided: HookDecided | None = None
+    messages: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSetting:
+    """Where the hooks of a run find themselves. Paths are absolute; `transcript` is events.jsonl."""
+
+    run_id: str
+    workflow_id: str
+    run_directory: Path
+    working_directory: Path
+    transcript: Path
+    grace_ms: int = 2_000
+    """What a hook command gets between TERM and KILL."""

@@ -1,0 +1,114 @@
+"""The hook set belongs to the run: which hooks it has and what each consisted of is pinned in runCreated.
+
+A member carries its whole declaration and a digest over declaration and file, so that a later driver, started anywhere,
+asks the same hooks, and a decision can be told from one of an edited policy. Where the declaring file stands is no
+part of the digest: a project may be moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hooks.definition.model import HookEntry
+from hooks.errors import DefinitionError, Place, Problem
+from hooks.events.payloads import HookSetMember
+from hooks.jsonio import canonical
+from hooks.pipeline.listeners import MODE_ORDER, effective_order
+from hooks.pipeline.verdicts import HookType
+
+SUPPORTED_MODES = MODE_ORDER[:1]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedMember:
+    """A hook whose file is no longer what runCreated or hookSetChanged pinned; `missing` when it cannot be read."""
+
+    before: HookSetMember
+    after: HookSetMember
+    missing: bool
+
+
+def resolve_hook_set(entries: Sequence[HookEntry]) -> list[HookSetMember]:
+    """The hooks of a run in the order they are asked, each with its file found and digested.
+
+    Raises DefinitionError naming every entry that cannot be used: a file that is not there, a point or mode not known.
+    """
+    problems = [problem for entry in entries for problem in _problems(entry)]
+    if problems:
+        raise DefinitionError(problems)
+    return [_member(entry) for entry in sorted(entries, key=effective_order)]
+
+
+def refresh_hook_set(members: Iterable[HookSetMember]) -> tuple[list[HookSetMember], list[ChangedMember]]:
+    """The same hooks with the digests their files have now, and which of them changed since they were pinned.
+
+    A file that is missing keeps its digest: the hook's own failure to be found tells of it when it is asked.
+    """
+    current, changed = [], []
+    for member in members:
+        try:
+            now = msgspec.structs.replace(member, digest=_digest(member.entry, member.file))
+            missing = False
+        except OSError:
+            now, missing = member, True
+        current.append(now)
+        if missing or now.digest != member.digest:
+            changed.append(ChangedMember(member, now, missing))
+    return current, changed
+
+
+def hook_set_digest(members: Iterable[HookSetMember]) -> str:
+    """One digest for the whole set, order included."""
+    return sha256(canonical([[member.name, member.origin, member.digest] for member in members])).hexdigest()
+
+
+def hook_file(entry: HookEntry) -> Path | None:
+    """The file a hook consists of, absolute; None for a module, or a program that is looked up in PATH."""
+    directory = Path(entry.declared_in).parent
+    if entry.python is not None:
+        place = entry.python.rpartition(":")[0]
+        return (directory / place).absolute() if place.endswith(".py") else None
+    program = entry.argv[0] if entry.argv else ""
+    return (directory / program).absolute() if "/" in program else None
+
+
+def _problems(entry: HookEntry) -> Iterable[Problem]:
+    place = Place(entry.declared_in, 1, 1) if entry.declared_in else None
+    for point in entry.on:
+        if point not in frozenset(HookType):
+            known = ", ".join(HookType)
+            yield Problem(f"hook {entry.name}: there is no hook point {point!r}", place, f"use one of {known}")
+    if entry.mode not in SUPPORTED_MODES:
+        yield Problem(f"hook {entry.name}: mode {entry.mode} is not supported yet", place, "leave `mode` out")
+    if not (entry.argv or entry.python):
+        yield Problem(f"hook {entry.name} has neither `argv` nor `python`", place, "give one of the two")
+    file = hook_file(entry)
+    if file is not None and not file.is_file():
+        yield Problem(f"hook {entry.name}: there is no file {file}", place, "correct the path, or remove the hook")
+
+
+def _member(entry: HookEntry) -> HookSetMember:
+    file = hook_file(entry)
+    declaration = msgspec.to_builtins(entry)
+    path = None if file is None else str(file)
+    return HookSetMember(
+        name=entry.name,
+        origin=entry.origin,
+        node_id=entry.node_id,
+        entry=declaration,
+        declared_in=entry.declared_in,
+        file=path,
+        digest=_digest(declaration, path),
+    )
+
+
+def _digest(declaration: dict[str, Any], file: str | None) -> str:
+    what = {key: value for key, value in declaration.items() if key != "declared_in"}
+    content = None if file is None else sha256(Path(file).read_bytes()).hexdigest()
+    return sha256(canonical({"declaration": what, "file": content})).hexdigest()
