@@ -7,7 +7,7 @@ from typing import Any
 
 from hooks.errors import UsageError
 
-_STEP = re.compile(r"(?:\A|\.)([^.\[\]]+)|\[(\d+)\]")
+_STEP = re.compile(r"(?:\A|(?!\A)\.)([^.\[\]]+)|\[(\d+)\]")
 
 
 class AnswerPath:

@@ -1,0 +1,72 @@
+"""A Python agent: how the function is called, and what of its answer counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.agents.builders import ask, refusal
+
+from hooks.agents.base import Agent, Generation
+from hooks.agents.registry import make_agent
+from hooks.definition.model import PythonAgent
+
+SOURCE = """
+from hooks.agents.base import AgentError
+from hooks.events.payloads import ErrorInfo
+
+def echo(prompt): return prompt
+def with_options(prompt, options): return {"prompt": prompt, "options": options}
+async def later(prompt, options): return [prompt]
+def fails(prompt): raise LookupError("nothing there")
+def busy(prompt): raise AgentError(ErrorInfo(error_code="Busy", error_class="retryable", error_message="later"))
+def opaque(prompt): return {"x": object()}
+def nan(prompt): return float("nan")
+"""
+
+
+def agent(tmp_path: Path, function: str) -> Agent:
+    (tmp_path / "agents.py").write_text(SOURCE)
+    declaration = PythonAgent(name="writer", callable=f"agents.py:{function}", model_options=["seed"])
+    return make_agent(declaration, tmp_path)
+
+
+def test_text_is_the_answer_as_it_is(tmp_path: Path) -> None:
+    assert ask(agent(tmp_path, "echo"), tmp_path, " hi\n") == Generation(" hi\n")
+
+
+def test_json_is_the_answer_as_value_and_text(tmp_path: Path) -> None:
+    assert ask(agent(tmp_path, "later"), tmp_path, "hi") == Generation('["hi"]', value=["hi"])
+
+
+def test_options_are_given_to_a_function_that_takes_them(tmp_path: Path) -> None:
+    writer = agent(tmp_path, "with_options")
+
+    assert writer.honoured_options == {"seed"}
+    assert ask(writer, tmp_path, "hi", options={"seed": 1}).value == {"prompt": "hi", "options": {"seed": 1}}
+
+
+@pytest.mark.parametrize(
+    ("function", "code", "error_class", "message"),
+    [
+        ("fails", "LookupError", "fatal", "Agent writer: LookupError: nothing there"),
+        ("busy", "Busy", "retryable", "later"),
+        ("opaque", "AnswerNotJson", "fatal", "neither text nor plain JSON"),
+        ("nan", "AnswerNotJson", "fatal", "neither text nor plain JSON"),
+        ("missing", "CallableNotFound", "userFault", "has no 'missing'"),
+    ],
+)
+def test_every_failure_is_an_agent_error(
+    tmp_path: Path, function: str, code: str, error_class: str, message: str
+) -> None:
+    error = refusal(agent(tmp_path, function), tmp_path)
+
+    assert (error.error.error_code, error.error.error_class) == (code, error_class)
+    assert message in error.error.error_message
+
+
+def test_the_stack_trace_is_the_functions(tmp_path: Path) -> None:
+    trace = refusal(agent(tmp_path, "fails"), tmp_path).stack_trace
+
+    assert trace.startswith("Traceback")
+    assert 'agents.py", line' in trace
