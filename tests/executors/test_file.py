@@ -219,3 +219,17 @@ def test_a_look_up_answers_as_the_call_would_have(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("new")
 
     assert FILE.lookup(call) == done(tmp_path / "out.txt", "new")
+
+
+def test_a_write_that_is_cancelled_is_written_to_its_end(tmp_path: Path) -> None:
+    call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "x" * 1_000_000})
+
+    async def scenario() -> None:
+        writing = asyncio.create_task(FILE.execute(call))
+        await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+        assert FILE.lookup(call) == done(tmp_path / "out.txt", "x" * 1_000_000)
+
+    asyncio.run(scenario())

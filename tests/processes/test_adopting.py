@@ -139,3 +139,11 @@ def test_a_command_that_kills_its_own_tree_survives_to_say_so() -> None:
     marked = {**os.environ, "HOOKS_ATTEMPT": "me"}
 
     assert subprocess.run([sys.executable, "-c", script], env=marked, capture_output=True, check=True).stdout == b"1\n"
+
+
+@pytest.mark.parametrize("torn", [b"", b'{"exitCode":', b"\0\0\0\0", b"not json"])
+def test_a_torn_exit_leaves_the_outcome_unknown(tmp_path: Path, torn: bytes) -> None:
+    child = shell(tmp_path, "true")
+    (child.directory / "exit.json").write_bytes(torn)
+
+    assert adopt(child) is None
