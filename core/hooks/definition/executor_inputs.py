@@ -14,7 +14,7 @@ from hooks.definition.fields import Fields, Keys, describe, read_fields
 from hooks.definition.model import HostExecutorNode
 from hooks.definition.shell_text import find_reference, report_pasted_text
 from hooks.definition.tree import Entry, Mapping, Node, Scalar, Sequence, Source, to_value
-from hooks.definition.values import is_text, read_bool, read_choice, read_duration, read_text, read_texts
+from hooks.definition.values import is_text, item_of, read_bool, read_choice, read_duration, read_text, read_texts
 from hooks.expressions.references import BadReferenceError
 from hooks.expressions.templates import (
     Placeholder,
@@ -142,9 +142,9 @@ def _check_argv(source: Source, node: Node, what: str) -> None:
         read_texts(source, node, what)
     words = []
     for index, item in enumerate(node.items):
-        word = "" if is_computed(item) else read_text(source, item, f"{what}[{index}]", blank=index > 0)
+        word = "" if is_computed(item) else read_text(source, item, item_of(what, index), blank=index > 0)
         if word is not None and "\0" in word:
-            source.report(item, f"{what}[{index}] holds a NUL character, which no argument can", "remove it")
+            source.report(item, f"{item_of(what, index)} holds a NUL character, which no argument can", "remove it")
         words.append(item.text if isinstance(item, Scalar) else "")
     report_pasted_text(source, node.items, words, "a reference", is_pasted=_has_reference)
 

@@ -46,9 +46,8 @@ def load_workflow(
     data = read_file(source) if text is None else text
     origin, root = read_source(data, name or str(source))
     fields = read_fields(origin, root, _KEYS, "the workflow")
-    if fields is None:
-        raise origin.fail(root.start, "a workflow file must be a mapping", "start with `workflow_id:` and `nodes:`")
-    workflow = _Loader(origin, fields, config or Config(), str(source.absolute())).load()
+    loader = _Loader(origin, fields, config or Config(), str(source.absolute())) if fields is not None else None
+    workflow = loader.load() if loader is not None else None
     origin.raise_problems()
     assert workflow is not None, "a workflow that cannot be built has problems"
     return workflow

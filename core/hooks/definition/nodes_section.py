@@ -180,7 +180,7 @@ def _read_node(source: Source, key: Scalar, body: Node, declared_in: str) -> Dec
 def _read_type(source: Source, key: Scalar, body: Node, label: str) -> str | None:
     """The type of a node, written or told by its keys; a type that is not supported yet is reported once."""
     if not isinstance(body, Mapping):
-        source.report(body if body.start else key, f"{label} must be a mapping, but is {describe(body)}")
+        source.report(body, f"{label} must be a mapping, but is {describe(body)}")
         return None
     present = {_EVERY_KEY.canonical(entry.key.text): entry for entry in body.entries}
     written = present.get("type")

@@ -9,6 +9,8 @@ from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source, to_va
 
 Json: TypeAlias = Any
 
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
 
 def read_output_schema(source: Source, node: Node) -> Json | None:
     """The schema as JSON, or None if it is none; the fault is reported at its place inside the schema."""
@@ -17,6 +19,8 @@ def read_output_schema(source: Source, node: Node) -> Json | None:
         source.report(
             node, f"`output_schema` must be a JSON Schema, but is {describe(node)}", "write {type: object, …}"
         )
+        return None
+    if not _is_of_known_dialect(source, node):
         return None
     import jsonschema_rs
 
@@ -30,6 +34,15 @@ def read_output_schema(source: Source, node: Node) -> Json | None:
         )
         return None
     return schema
+
+
+def _is_of_known_dialect(source: Source, node: Node) -> bool:
+    """Whether the schema says nothing else than 2020-12: another dialect would be read with other meanings."""
+    declared = node.get("$schema") if isinstance(node, Mapping) else None
+    if declared is None or str(to_value(declared)).removesuffix("#") == _DIALECT:
+        return True
+    source.report(declared, f"`$schema` is {describe(declared)}", f"remove it; a schema is read as {_DIALECT}")
+    return False
 
 
 def _refuse_remote(uri: str) -> Json:

@@ -46,10 +46,11 @@ def check_references(
 ) -> None:
     """Report every reference that names nothing known, or a node that is not upstream."""
     by_id = {node.id: node for node in nodes}
+    references = _References(source, by_id, params)
     far: list[_Use] = []
     for node in nodes:
         direct = {dependency.text for dependency in node.depends}
-        for place, reference in _References(source, by_id, params).of(node):
+        for place, reference in references.of(node):
             if not isinstance(reference, OutputReference | StatusReference):
                 continue
             target = reference.node_id

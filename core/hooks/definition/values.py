@@ -15,6 +15,11 @@ def is_text(node: Node | None) -> bool:
     return isinstance(node, Scalar) and node.value is not None
 
 
+def item_of(what: str, index: int) -> str:
+    """The name of an item of a list in messages: of `argv`, `argv[0]`."""
+    return f"{what[:-1]}[{index}]`" if what.endswith("`") else f"{what}[{index}]"
+
+
 def read_text(source: Source, node: Node, what: str, *, blank: bool = False) -> str | None:
     """Text; a plain number or boolean counts as it is written (`1.10`). Blank text is refused unless `blank`."""
     if not isinstance(node, Scalar) or not is_text(node):
@@ -68,7 +73,7 @@ def read_texts(source: Source, node: Node, what: str, *, one: bool = False, empt
     if not node.items and not empty:
         source.report(node, f"{what} is an empty list", "add an element, or remove the key")
         return None
-    texts = [read_text(source, item, f"{what}[{index}]", blank=True) for index, item in enumerate(node.items)]
+    texts = [read_text(source, item, item_of(what, index), blank=True) for index, item in enumerate(node.items)]
     found = [text for text in texts if text is not None]
     return found if len(found) == len(texts) else None
 

@@ -1,0 +1,665 @@
+# ruff: noqa: E501  (a row of a table is one line)
+"""Loading a workflow: what is accepted, and each mistake with its place and its fix."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hooks.definition.config import Config
+from hooks.definition.defaults_section import Defaults
+from hooks.definition.executor_inputs import bind_input
+from hooks.definition.load import load_workflow
+from hooks.definition.model import (
+    CommandAgent,
+    HookEntry,
+    HookMatch,
+    HostExecutorNode,
+    Param,
+    PythonAgent,
+    SubagentNode,
+    Workflow,
+    workflow_from_json,
+    workflow_to_json,
+)
+from hooks.definition.source import read_source
+from hooks.definition.tree import to_value
+from hooks.errors import DefinitionError, Place, Problem
+from hooks.expressions.scope import RunScope
+from tests.definition.builders import HEAD, ONE_NODE, load, node, problem, problems
+
+RELEASE_NOTES = """\
+# yaml-language-server: $schema=.hooks/workflow.schema.json
+workflow_id: release-notes
+version: 2
+description: Writes release notes.
+x-owner: docs
+params:
+  since: {type: string, required: true}
+  depth: {type: integer, default: 010, min: 1}
+agents:
+  writer: {kind: command, argv: [claude, -p], output: json, extract: result, options: {seed: [--seed, "{value}"]}}
+  local: {kind: python, callable: "agents/local.py:answer", model_options: [seed], timeout: 1m}
+defaults: {timeout: 10m, max_concurrency: 8}
+hooks:
+  - {on: component_pre_execute, match: {executor: file}, argv: [./policies/no-friday.sh], timeout: 5s}
+  - {on: [component_post_success], python: "policies/budget.py:cap_budget", priority: 10, on_error: ignore}
+metadata: {team: docs}
+nodes:
+  commits:
+    executor: shell
+    read_only: true
+    input: {argv: [git, log, -n, 1.50, "${params.since}..HEAD"]}
+  draft:
+    agent: writer
+    depends: [commits]
+    model_options: {seed: 3}
+    prompt: "Write release notes for:\\n${commits.output.stdout}"
+    output_schema: {type: object, required: [title]}
+  publish:
+    executor: file
+    depends: [draft]
+    timeout_ms: 500
+    max_output_bytes: 1000
+    input: {path: NOTES.md, mode: append, content: "${draft.output.title} of ${run.id}, ${commits.status}"}
+    hooks:
+      - {on: component_post_error, argv: [python3, notify.py]}
+"""
+
+
+def test_a_workflow_becomes_the_model_the_runtime_trusts() -> None:
+    declared_in = str(Path("w.yaml").absolute())
+
+    assert load(RELEASE_NOTES) == Workflow(
+        workflow_id="release-notes",
+        version=2,
+        description="Writes release notes.",
+        params=[
+            Param(name="since", required=True),
+            Param(name="depth", type="integer", default=10, min=1),
+        ],
+        agents=[
+            CommandAgent(
+                name="writer",
+                argv=["claude", "-p"],
+                output="json",
+                extract="result",
+                options={"seed": ["--seed", "{value}"]},
+            ),
+            PythonAgent(name="local", callable="agents/local.py:answer", model_options=["seed"], timeout_ms=60_000),
+        ],
+        hooks=[
+            HookEntry(
+                name="no-friday",
+                on=["component_pre_execute"],
+                argv=["./policies/no-friday.sh"],
+                timeout_ms=5_000,
+                match=HookMatch(executor=["file"]),
+                declared_in=declared_in,
+            ),
+            HookEntry(
+                name="cap_budget",
+                on=["component_post_success"],
+                python="policies/budget.py:cap_budget",
+                priority=10,
+                on_error="ignore",
+                declared_in=declared_in,
+            ),
+            HookEntry(
+                name="notify",
+                on=["component_post_error"],
+                argv=["python3", "notify.py"],
+                declared_in=declared_in,
+                origin="node",
+                node_id="publish",
+            ),
+        ],
+        metadata={"team": "docs"},
+        max_concurrency=8,
+        timeout_ms=600_000,
+        nodes=[
+            HostExecutorNode(
+                id="commits",
+                executor="shell",
+                read_only=True,
+                input={"argv": ["git", "log", "-n", "1.50", "${params.since}..HEAD"]},
+            ),
+            SubagentNode(
+                id="draft",
+                agent="writer",
+                depends=["commits"],
+                model_options={"seed": 3},
+                prompt="Write release notes for:\n${commits.output.stdout}",
+                output_schema={"type": "object", "required": ["title"]},
+            ),
+            HostExecutorNode(
+                id="publish",
+                executor="file",
+                depends=["draft"],
+                timeout_ms=500,
+                max_output_bytes=1_000,
+                input={
+                    "path": "NOTES.md",
+                    "mode": "append",
+                    "content": "${draft.output.title} of ${run.id}, ${commits.status}",
+                },
+            ),
+        ],
+    )
+
+
+def test_ten_different_mistakes_are_ten_messages_with_line_and_column() -> None:
+    text = """\
+workflow_id: "release notes"
+verison: 1
+params:
+  count: {type: integer, default: many}
+agents:
+  writer: {kind: command, argv: [./writer]}
+nodes:
+  read:
+    executor: shell
+    timeout: 90
+    input: {argv: [cat, "${params.fiel}"]}
+  draft:
+    agent: writter
+    prompt: "Shorten: ${read.output.stdout}"
+  check:
+    executor: shel
+    input: {argv: [check]}
+  send:
+    executor: shell
+    depends: [chek]
+    retry: {max_attempts: 3}
+    input: {script: "mail ${params.count}"}
+"""
+
+    assert [str(found) for found in problems(text)] == [
+        "w.yaml:1:14: the workflow id 'release notes' cannot stand in the name of a run directory\n"
+        "    fix: use up to 64 letters, digits, `_`, `-` and `.`, not beginning with a dot",
+        "w.yaml:2:1: unknown key `verison` in the workflow\n    fix: did you mean `version`?",
+        "w.yaml:4:35: the default of `count` must be an integer, but is 'many'\n    fix: write a whole number",
+        "w.yaml:10:14: `timeout` must be a duration such as 90s, but is the number `90`\n"
+        "    fix: write `90s` for seconds",
+        "w.yaml:11:26: unknown param `fiel`\n    fix: the params of this workflow: `count`; declare it under `params`",
+        "w.yaml:13:12: `draft` asks the agent `writter`, which is not declared\n    fix: did you mean `writer`?",
+        "w.yaml:14:23: `draft` reads from `read`, which it does not depend on\n"
+        "    fix: add `read` to depends of `draft`",
+        "w.yaml:16:15: the node `check`: `executor` must be one of `file`, `python`, `shell`, but is the text 'shel'\n"
+        "    fix: did you mean `shell`?",
+        "w.yaml:20:15: `send` depends on `chek`, which is no node\n    fix: did you mean `check`?",
+        "w.yaml:21:5: `retry` is not supported yet\n    fix: remove it from the node `send`",
+        "w.yaml:22:27: `${params.count}` in `script` would be run as code\n"
+        "    fix: pass the value through `stdin`, or use `argv`: its elements may hold references",
+    ]
+
+
+SEED_FORM = """{
+  "workflowId": "w", "version": 1,
+  "agents": {"b": {"kind": "command", "argv": ["./b"], "options": {"t": ["-t"]}}},
+  "nodes": [
+    {"id": "one", "type": "hostExecutor", "executor": "shell", "readOnly": true, "timeoutMs": 10,
+     "input": {"argv": ["true"]}, "maxOutputBytes": 5},
+    {"id": "two", "type": "subagent", "bot": "b", "depends": ["one"], "modelOverrides": {"t": 1},
+     "prompt": "${one.output.stdout}", "outputSchema": {"type": "string"}}
+  ]
+}"""
+
+
+def test_camel_case_and_the_list_form_mean_the_same() -> None:
+    snake = """
+workflow_id: w
+agents: {b: {kind: command, argv: [./b], options: {t: [-t]}}}
+nodes:
+  one: {executor: shell, read_only: true, timeout_ms: 10, input: {argv: ["true"]}, max_output_bytes: 5}
+  two:
+    agent: b
+    depends: [one]
+    model_options: {t: 1}
+    prompt: "${one.output.stdout}"
+    output_schema: {type: string}
+"""
+
+    assert load(SEED_FORM, file="w.json") == load(snake)
+
+
+def test_both_spellings_of_a_key_are_a_duplicate() -> None:
+    """B53"""
+    assert problem(node("{executor: shell, timeout_ms: 5, timeoutMs: 6, input: {argv: [a]}}")) == Problem(
+        "`timeoutMs` and `timeout_ms` say the same thing twice; the first one is at w.yaml:3:24",
+        Place("w.yaml", 3, 39),
+        "remove one of the two",
+    )
+
+
+def test_two_nodes_of_one_id_are_told_with_both_places() -> None:
+    """B53"""
+    text = (
+        HEAD
+        + "nodes:\n  - {id: a, executor: shell, input: {argv: [x]}}\n  - {id: a, executor: shell, input: {argv: [y]}}\n"
+    )
+
+    assert problem(text) == Problem(
+        "duplicate node id `a`; the first one is at w.yaml:3:10", Place("w.yaml", 4, 10), "rename one of the two"
+    )
+
+
+@pytest.mark.parametrize(
+    "key", ['""', ".", "..", ".hidden", "a/b", "a b", '"a\\tb"', '"a\\nb"', '"a\\u2028b"', "é", "x" * 65]
+)
+def test_a_bad_node_id_is_refused(key: str) -> None:
+    """B31"""
+    found = problem(f"{HEAD}nodes:\n  ? {key}\n  : {{executor: shell, input: {{argv: [x]}}}}\n")
+
+    assert found.place == Place("w.yaml", 3, 5)
+    assert "node id" in found.message
+    assert "\t" not in found.message
+    assert "\u2028" not in found.message
+
+
+@pytest.mark.parametrize("key", ["params", "run", "item", "secrets.x", "index", "previous"])
+def test_a_node_id_that_hides_a_reference_is_refused(key: str) -> None:
+    assert "in references" in problem(f"{HEAD}nodes:\n  {key}: {{executor: shell, input: {{argv: [x]}}}}\n").message
+
+
+@pytest.mark.parametrize("workflow_id", ["a b", "a/b", ".x", '""', "..", "x" * 65, "[a]"])
+def test_a_workflow_id_must_fit_into_a_run_id(workflow_id: str) -> None:
+    assert problem(f"workflow_id: {workflow_id}\n{ONE_NODE}").place == Place("w.yaml", 1, 14)
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "if: true",
+        "for_each: [1]",
+        "forEach: [1]",
+        "human_gate: {}",
+        "humanGate: {}",
+        "retry: {}",
+        "retryPolicy: {}",
+        "env: {}",
+        "cwd: x",
+        "workingDir: x",
+        "secrets: [A]",
+        "allow_failure: true",
+        "unsafeAllowUngated: true",
+        "max_iterations: 3",
+        "isolate: true",
+    ],
+)
+def test_what_is_known_but_not_built_is_refused_and_never_ignored(field: str) -> None:
+    key = field.split(":")[0]
+
+    assert (
+        problem(node(f"{{executor: shell, input: {{argv: [x]}}, {field}}}")).message == f"`{key}` is not supported yet"
+    )
+
+
+@pytest.mark.parametrize("field", ["requirements: []", "sampling: null", "toolPolicy: {}"])
+def test_sampling_fields_are_refused_on_agent_steps(field: str) -> None:
+    text = node(f"{{agent: w, prompt: x, {field}}}", head="agents: {w: {kind: command, argv: [w]}}\n")
+
+    assert problem(text).message == f"`{field.split(':')[0]}` is not supported yet"
+
+
+@pytest.mark.parametrize(
+    "body", ["{type: loop, body: [b], max_iterations: 3}", "{body: [b]}", "{type: decision, depends: []}"]
+)
+def test_a_node_type_that_is_not_built_is_one_message(body: str) -> None:
+    assert "supported yet" in problem(node(body)).message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEAD + "require_gates: true\n" + ONE_NODE, "`require_gates` is not supported yet"),
+        (HEAD + "on_failure: continue\n" + ONE_NODE, "`on_failure` is not supported yet"),
+        (HEAD + "defaults: {retry: {}}\n" + ONE_NODE, "`retry` is not supported yet"),
+        (HEAD + "agents: {a: {kind: openai, model: x}}\n" + ONE_NODE, "the agent `a`: `kind`: `openai` is not supported yet"),
+        (HEAD + "agents: {a: {kind: command, argv: [x], preset: claude}}\n" + ONE_NODE, "`preset` is not supported yet"),
+        (node("{executor: http, input: {url: x}}"), "the node `a`: `executor`: `http` is not supported yet"),
+        (node("{executor: shell, input: {argv: [x], env: {}}}"), "`env` is not supported yet"),
+        (node('{executor: shell, input: {argv: [x, "${item}"]}}'), "`${item}`: `item` is not supported yet"),
+        (node('{executor: shell, input: {argv: [x, "${a.previous.output}"]}}'), "`${a.previous.output}`: `previous` is not supported yet"),
+        (HEAD + "hooks: [{on: run_started, argv: [x]}]\n" + ONE_NODE, "the hook point `run_started` is not supported yet"),
+        (HEAD + "hooks: [{on: PreToolUse, argv: [x]}]\n" + ONE_NODE, "the hook point `PreToolUse` is not supported yet"),
+        (HEAD + "hooks: [{on: component_pre_execute, argv: [x], mode: audit}]\n" + ONE_NODE, "hooks[0]: `mode`: `audit` is not supported yet"),
+        (HEAD + "hooks: [{on: component_pre_execute, argv: [x], if: 'true'}]\n" + ONE_NODE, "`if` is not supported yet"),
+    ],
+)  # fmt: skip
+def test_not_supported_yet_is_said_everywhere(text: str, message: str) -> None:
+    assert problem(text).message == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        ("[1]", "the workflow must be a mapping, but is a list", None),
+        ("just text", "the workflow must be a mapping, but is the text 'just text'", None),
+        (ONE_NODE, "the workflow has no `workflow_id`", "add `workflow_id: my-workflow`"),
+        (HEAD, "the workflow has no `nodes`", "add `nodes:` with at least one node"),
+        (HEAD + "nodes: {}\n", "the workflow has no nodes", "add at least one node"),
+        (HEAD + "nodes: 3\n", "`nodes` must be a mapping of ids to nodes, but is the number `3`", None),
+        (node("null"), "the node `a` must be a mapping, but is empty (null)", None),
+        (node("{}"), "the node `a` has neither `agent` nor `executor`", "add `agent: NAME` or `executor: shell`"),
+        (node("{executor: shell}"), "the node `a` has no `input`", "add `input:`, such as input: {argv: [echo, hello]}"),
+        (node("{executor: shell, input: {}}"), "the input of `shell` has neither `argv` nor `script`", None),
+        (node("{executor: shell, input: {argv: [x], script: x}}"), "the input of `shell` has both `argv` and `script`", None),
+        (node("{executor: shell, input: {argv: []}}"), "`argv` is an empty list", None),
+        (node("{executor: shell, input: {argv: ls}}"), "`argv` must be a list of texts, but is the text 'ls'", None),
+        (node("{executor: shell, input: {argv: [ls, [a]]}}"), "`argv[1]` must be text, but is a list", None),
+        (node("{executor: shell, input: {argv: [x], idempotent: maybe}}"), "`idempotent` must be true or false, but is the text 'maybe'", None),
+        (node("{executor: shell, input: {argv: [x], settle: soon}}"), "`settle`: `soon` is not a duration such as 500ms, 90s, 15m, 2h or 1d", None),
+        (node("{executor: shell, input: {agrv: [x], argv: [x]}}"), "unknown key `agrv` in the input of `shell`", "did you mean `argv`?"),
+        (node("{executor: file, input: {content: x}}"), "the input of `file` has no `path`", "add `path:`"),
+        (node("{executor: file, input: {path: x, content: y, mode: apend}}"), "`mode` must be one of `append`, `replace`, `write`, but is the text 'apend'", "did you mean `append`?"),
+        (node("{executor: python, input: {callable: nonsense}}"), "`callable` is 'nonsense'", "write `module:function` or `file.py:function`"),
+        (node("{executor: python, input: {callable: 'a:b', args: [1]}}"), "`args` must be a mapping of names to values, but is a list", "write {name: value}"),
+        (node("{executor: shell, prompt: x, input: {argv: [x]}}"), "`prompt` does not belong into the node `a`", None),
+        (node("{executor: shell, depends: b, input: {argv: [x]}}"), "`depends` must be a list of node ids, but is the text 'b'", "write [b]"),
+        (node("{executor: shell, depends: [a], input: {argv: [x]}}"), "the node `a` depends on itself", "remove it from depends"),
+        (node("{executor: shell, timeout: 1s, timeout_ms: 5, input: {argv: [x]}}"), "`timeout` and `timeout_ms` say the same thing twice", "remove one"),
+        (node("{executor: shell, max_output_bytes: 0, input: {argv: [x]}}"), "`max_output_bytes` is 0", None),
+        (node("{executor: shell, output_schema: {type: objekt}, input: {argv: [x]}}"), "`output_schema` is no JSON Schema: \"objekt\" is not valid under any of the schemas listed in the 'anyOf' keyword", None),
+        (node("{executor: shell, output_schema: {$ref: 'http://127.0.0.1:9/x'}, input: {argv: [x]}}"), None, "correct the schema (JSON Schema 2020-12)"),
+        (node("{executor: shell, output_schema: {$schema: 'http://json-schema.org/draft-07/schema#'}, input: {argv: [x]}}"), "`$schema` is the text 'http://json-schema.org/draft-07/schema#'", "remove it; a schema is read as https://json-schema.org/draft/2020-12/schema"),
+        (node("{agent: w, prompt: ' '}", head="agents: {w: {kind: command, argv: [w]}}\n"), "the node `a`: `prompt` is blank", None),
+        (node("{agent: w}", head="agents: {w: {kind: command, argv: [w]}}\n"), "the node `a` has no `prompt`", None),
+        (node("{agent: w, prompt: x, model_options: {temp: 1}}", head="agents: {w: {kind: command, argv: [w], options: {temperature: [-t]}}}\n"), "the agent `w` does not honour the option `temp`", None),
+        (node("{agent: w, prompt: x, model_options: {seed: 1}}", head="agents: {w: {kind: python, callable: 'a:b', model_options: [sed]}}\n"), "the agent `w` does not honour the option `seed`", "did you mean `sed`?"),
+        (HEAD + "agents: {w: {argv: [x]}}\n" + ONE_NODE, "the agent `w` has no `kind`", "add `kind: command` or `kind: python`"),
+        (HEAD + "agents: {w: {kind: command}}\n" + ONE_NODE, "the agent `w` has no `argv`", "add the command: argv: [./agent.sh]"),
+        (HEAD + "agents: {w: {kind: command, argv: [x], extract: a}}\n" + ONE_NODE, "`extract` needs a JSON answer", "add `output: json`"),
+        (HEAD + "agents: {w: {kind: command, argv: [x], output: json, extract: 'a..b'}}\n" + ONE_NODE, "`extract`: 'a..b' is no path into a JSON document", None),
+        (HEAD + "agents: {w: {kind: command, argv: [x, '${params.y}']}}\n" + ONE_NODE, "references do not work in an agent's `argv`", None),
+        (HEAD + "defaults: {max_concurrency: 0}\n" + ONE_NODE, "`max_concurrency` is 0", None),
+        (HEAD + "hooks: [{on: component_pre_execute}]\n" + ONE_NODE, "hooks[0] has neither `argv` nor `python`", "give exactly one of the two"),
+        (HEAD + "hooks: [{argv: [x]}]\n" + ONE_NODE, "hooks[0] has no `on`", None),
+        (HEAD + "hooks: [{on: component_pre_exec, argv: [x]}]\n" + ONE_NODE, "unknown hook point `component_pre_exec`", "did you mean `component_pre_execute`?"),
+        (HEAD + "hooks: [{on: component_pre_execute, argv: [x], match: {nod: a}}]\n" + ONE_NODE, "unknown key `nod` in hooks[0]: `match`", "did you mean `node`?"),
+        (HEAD + "hooks: [{on: component_pre_execute, argv: [x], match: {node: 'b*'}}]\n" + ONE_NODE, "`match.node`: `b*` matches nothing in this workflow", "there is: `a`"),
+        (HEAD + "hooks: [{on: component_pre_execute, argv: [x], match: {component_type: AgentStep}}]\n" + ONE_NODE, "`match.component_type`: `AgentStep` matches nothing in this workflow", None),
+    ],
+)  # fmt: skip
+def test_one_mistake_is_one_message(text: str, message: str | None, fix: str | None) -> None:
+    found = problem(text)
+
+    assert found.place is not None
+    assert message is None or found.message == message
+    assert fix is None or found.fix == fix
+
+
+def test_a_reference_is_placed_inside_its_string() -> None:
+    text = """\
+workflow_id: w
+nodes:
+  a:
+    executor: shell
+    input:
+      argv: [echo, 'it''s $${fine} ${params.x}', "caf\\u00e9 ${params.y}"]
+      stdin: |
+        first
+        ${params.z}
+"""
+
+    def at(marked: str) -> Place:
+        before = text[: text.index(marked)]
+        return Place("w.yaml", before.count("\n") + 1, len(before) - before.rfind("\n"))
+
+    assert [(found.place, found.message) for found in problems(text)] == [
+        (at("${params.x"), "unknown param `x`"),
+        (at("${params.y"), "unknown param `y`"),
+        (at("${params.z"), "unknown param `z`"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reference", "message", "fix"),
+    [
+        ("params.dri", "unknown param `dri`", "did you mean `dir`?"),
+        ("params.dir.x", "the param `dir` is of type string and has no parts", "write `${params.dir}`"),
+        ("params", "`${params}` names no param", "write `${params.NAME}`"),
+        ("run.name", "`${run.name}`: of a run only `id` can be referred to", "write `${run.id}`"),
+        ("fist.output", "`${fist.output}`: there is no node `fist`", "did you mean `first`?"),
+        ("first.outptu", "`${first.outptu}`: of a node only `output` and `status` can be referred to", "write `${first.output}`"),
+        ("first.output.stdot", "the output of `first` has no `stdot`", "did you mean `stdout`?"),
+        ("first.status.x", "`${first.status.x}`: a status is text and has no parts", "write `${first.status}`"),
+        ("last.output", "the node `last` refers to itself", "refer to a node that it depends on"),
+        ("HOME", "`${HOME}`: there is no node `HOME`", None),
+        ("other.output", "`last` reads from `other`, which it does not depend on", "add `other` to depends of `last`"),
+    ],
+)  # fmt: skip
+def test_an_unknown_reference_never_becomes_empty(reference: str, message: str, fix: str | None) -> None:
+    """B50"""
+    text = f"""\
+workflow_id: w
+params: {{dir: {{}}}}
+nodes:
+  first: {{executor: shell, input: {{argv: [x]}}}}
+  other: {{executor: shell, input: {{argv: [x]}}}}
+  last: {{executor: shell, depends: [first], input: {{argv: [rm, -rf, "${{{reference}}}/x"]}}}}
+"""
+    found = problem(text)
+
+    assert (found.message, found.place) == (message, Place("w.yaml", 6, text.splitlines()[5].index("${") + 1))
+    assert fix is None or found.fix == fix
+
+
+def test_a_reference_to_a_node_further_upstream_is_fine() -> None:
+    lines = [
+        f'  n{i}: {{executor: shell, depends: [n{i - 1}], input: {{argv: ["${{n0.status}}"]}}}}' for i in range(1, 50)
+    ]
+
+    assert len(load(HEAD + "nodes:\n  n0: {executor: shell, input: {argv: [x]}}\n" + "\n".join(lines)).nodes) == 50
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        '[bash, -c, "echo ${params.x}"]',
+        '[/bin/sh, -ec, "echo ${params.x}"]',
+        '[bash, -eo, pipefail, -c, "echo ${params.x}"]',
+        '[env, sh, -c, "echo ${params.x}"]',
+    ],
+)
+def test_no_value_is_pasted_into_the_text_of_a_shell(argv: str) -> None:
+    """B48"""
+    text = node(f"{{executor: shell, input: {{argv: {argv}}}}}", head="params: {x: {}}\n")
+
+    assert problem(text).message == "a reference in the text of a shell script would be run as code"
+
+
+def test_a_value_beside_the_text_of_a_shell_is_fine() -> None:
+    """B48"""
+    text = node(
+        '{executor: shell, input: {argv: [bash, -c, \'echo "$1"\', x, "${params.x}"]}}', head="params: {x: {}}\n"
+    )
+
+    assert len(load(text).nodes) == 1
+
+
+def test_a_prompt_is_not_pasted_into_the_text_of_a_shell() -> None:
+    """B48"""
+    text = HEAD + "agents: {w: {kind: command, argv: [sh, -c, 'llm ${prompt}']}}\n" + ONE_NODE
+
+    assert problem(text).message == "`${prompt}` in the text of a shell script would be run as code"
+
+
+@pytest.mark.parametrize("reference", ["${params.x}", "${a.output.stdout}", "${my-node.output}", "${ typo.thing }"])
+def test_a_reference_in_a_script_is_refused(reference: str) -> None:
+    """B48"""
+    text = node(f'{{executor: shell, input: {{script: "rm {reference}"}}}}', head="params: {x: {}}\n")
+    found = problem(text)
+
+    assert found.message == f"`{reference}` in `script` would be run as code"
+    assert found.place == Place("w.yaml", 4, text.splitlines()[3].index("${") + 1)
+
+
+def test_what_an_input_binds_to() -> None:
+    """Text where only text fits, a script as it was written, everything else with its type."""
+    text = """\
+workflow_id: w
+params: {n: {type: integer}, o: {type: object}}
+nodes:
+  s: {executor: shell, input: {script: "echo ${HOME}", stdin: "${params.o}", settleMs: 10, idempotencyTtl: 1h}}
+  f: {executor: file, input: {path: 1.50, content: {$ref: params.o}}}
+  p: {executor: python, input: {callable: "m:f", args: {n: "${params.n}"}}}
+"""
+    scope = RunScope("r", {"n": 1, "o": {"k": [1]}}, set(), {}.__getitem__, lambda _: None)
+
+    bound = [bind_input(node, scope) for node in load(text).nodes if isinstance(node, HostExecutorNode)]
+    assert bound == [
+        {"script": "echo ${HOME}", "stdin": '{"k":[1]}', "settle": 10, "idempotency_ttl": "1h"},
+        {"path": "1.50", "content": '{"k":[1]}'},
+        {"callable": "m:f", "args": {"n": 1}},
+    ]
+
+
+def test_expansions_of_the_shell_in_a_script_are_kept_escaped() -> None:
+    script = "echo ${HOME} ${x%.txt} ${x:-a.b} ${list[0]} $${y} $$"
+    text = node(f"{{executor: shell, input: {{script: '{script}'}}}}")
+
+    [only] = load(text).nodes
+    assert isinstance(only, HostExecutorNode)
+    assert only.input == {"script": script.replace("${", "$${")}
+
+
+def chain(length: int, *, first_depends: str = "") -> bytes:
+    lines = [
+        f'  n{i}: {{executor: shell, depends: [n{i - 1}], input: {{argv: [echo, "${{n{i - 1}.status}} ${{n0.status}}"]}}}}\n'
+        for i in range(1, length)
+    ]
+    first = f"  n0: {{executor: shell, depends: [{first_depends}], input: {{argv: [x]}}}}\n"
+    return (HEAD + "nodes:\n" + first + "".join(lines)).encode()
+
+
+def test_a_chain_of_ten_thousand_nodes_is_no_cycle() -> None:
+    """B54"""
+    assert len(load(chain(10_000)).nodes) == 10_000
+
+
+def test_a_cycle_of_ten_thousand_nodes_is_one_with_a_short_path() -> None:
+    """B54"""
+    found = problem(chain(10_000, first_depends="n9999"))
+
+    assert found == Problem(
+        "the nodes depend on one another in a cycle of 10000: "
+        "n0 -> n9999 -> n9998 -> n9997 -> n9996 -> n9995 -> … -> n1 -> n0",
+        Place("w.yaml", 3, 3),
+        "remove `n9999` from depends of `n0`, or break the cycle elsewhere",
+    )
+
+
+def test_agents_and_defaults_come_from_the_config_where_the_workflow_has_none() -> None:
+    config = Config(
+        agents={"w": CommandAgent(name="w", argv=["w"]), "unused": CommandAgent(name="unused", argv=["u"])},
+        defaults=Defaults(timeout_ms=1_000, max_concurrency=2),
+    )
+    workflow = load(node("{agent: w, prompt: x}", head="defaults: {timeout: 5s}\n"), config=config)
+
+    assert workflow.agents == [CommandAgent(name="w", argv=["w"])]
+    assert (workflow.timeout_ms, workflow.max_concurrency) == (5_000, 2)
+
+
+def test_an_agent_of_the_workflow_wins_over_the_config() -> None:
+    config = Config(agents={"w": CommandAgent(name="w", argv=["theirs"])})
+    text = node("{agent: w, prompt: x}", head="agents: {w: {kind: command, argv: [ours]}}\n")
+
+    assert load(text, config=config).agents == [CommandAgent(name="w", argv=["ours"])]
+
+
+def test_a_file_is_read_from_disk_and_named_in_messages(tmp_path: Path) -> None:
+    file = tmp_path / "w.yaml"
+    file.write_text("workflow_id: 1 2\n" + ONE_NODE)
+
+    with pytest.raises(DefinitionError) as caught:
+        load_workflow(file)
+    assert caught.value.place == Place(str(file), 1, 14)
+
+
+def test_a_workflow_reads_back_from_its_json() -> None:
+    workflow = load(RELEASE_NOTES)
+
+    assert workflow_from_json(workflow_to_json(workflow)) == workflow
+
+
+def places_in(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """The paths to all values inside `value`."""
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for step, child in children:
+        yield (*path, step)
+        yield from places_in(child, (*path, step))
+
+
+_, tree_of_release_notes = read_source(RELEASE_NOTES.encode(), "w.yaml")
+release_notes_places = list(places_in(to_value(tree_of_release_notes)))
+wrong_values: st.SearchStrategy[Any] = st.sampled_from(
+    [
+        None,
+        True,
+        -1,
+        2**64,
+        1.5,
+        "",
+        " ",
+        "x",
+        "\0\t",
+        "${",
+        "${x.output}",
+        [],
+        [[]],
+        ["x", 1, None],
+        {},
+        {"$ref": 1},
+        {"": {}},
+    ]
+)
+
+
+@given(st.sampled_from(release_notes_places), wrong_values)
+@settings(max_examples=400, deadline=None)
+def test_no_wrong_value_anywhere_raises_anything_else(path: tuple[str | int, ...], wrong: Any) -> None:
+    document = to_value(tree_of_release_notes)
+    holder = document
+    for step in path[:-1]:
+        holder = holder[step]
+    holder[path[-1]] = wrong
+
+    with suppress(DefinitionError):
+        load(json.dumps(document), file="w.json")
+
+
+plain_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+
+
+@given(
+    description=plain_text,
+    argv=st.lists(plain_text, min_size=1, max_size=4),
+    default=st.one_of(st.none(), st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False, allow_infinity=False)),
+    metadata=st.dictionaries(plain_text, st.one_of(st.none(), st.booleans(), plain_text), max_size=3),
+)
+@settings(max_examples=50, deadline=None)
+def test_any_workflow_reads_back_from_its_json(
+    description: str, argv: list[str], default: int | float | None, metadata: dict[str, str | bool | None]
+) -> None:
+    workflow = Workflow(
+        workflow_id="w",
+        version=1,
+        description=description,
+        params=[Param(name="p", type="number", default=default), Param(name="q")],
+        agents=[CommandAgent(name="a", argv=argv), PythonAgent(name="b", callable="m:f")],
+        metadata=metadata,
+        nodes=[
+            HostExecutorNode(id="x", executor="shell", input={"argv": argv}),
+            SubagentNode(id="y", agent="a", prompt=description, depends=["x"], output_schema=False),
+        ],
+    )
+
+    assert workflow_from_json(workflow_to_json(workflow)) == workflow
