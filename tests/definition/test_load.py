@@ -512,7 +512,7 @@ nodes:
   f: {executor: file, input: {path: 1.50, content: {$ref: params.o}}}
   p: {executor: python, input: {callable: "m:f", args: {n: "${params.n}"}}}
 """
-    scope = RunScope("r", {"n": 1, "o": {"k": [1]}}, set(), {}.__getitem__, lambda _: None)
+    scope = RunScope("r", {"n": 1, "o": {"k": [1]}}, set(), lambda _: None, lambda _: None)
 
     bound = [bind_input(node, scope) for node in load(text).nodes if isinstance(node, HostExecutorNode)]
     assert bound == [
