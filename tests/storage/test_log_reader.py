@@ -12,6 +12,7 @@ from hooks.errors import CorruptRunError
 from hooks.events.envelope import encode
 from hooks.events.payloads import RunStarted
 from hooks.storage.log_reader import LogReader, Position, TornTail, position_holds, read_log
+from hooks.storage.run_opening import open_run
 
 ROOT = Path(__file__).parents[2]
 
@@ -208,23 +209,28 @@ def test_half_a_line_is_waited_for(log: Path) -> None:
     assert reader.torn_tail is None
 
 
-def test_a_group_that_the_writer_took_back_is_replaced_by_what_follows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [1, 300])
+def test_a_group_that_the_writer_took_back_is_replaced_by_what_follows(tmp_path: Path, size: int) -> None:
+    """The disk was full; what the next driver writes is shorter or longer than what was seen before."""
     run = make_run(tmp_path)
     kept = run.directory.log.read_bytes()
     add_group(run.log, succeeded("a"), succeeded("b"))
+    run.log.close()
+    run.lock.release()
     reader = LogReader(run.directory.log)
     assert [event.seq for event in reader.read_new()] == [1, 2, 3, 4]
 
     run.directory.log.write_bytes(kept)
-    with make_run(tmp_path / "again").log as other:
-        other.add("scheduler", succeeded("c"), NOW)
+    next_run = open_run(run.directory, role="driver", now_ms=NOW)
+    added = add_group(next_run.log, succeeded("c" * size))
+
+    assert reader.read_new() == added
     assert reader.read_new() == []
-    assert reader.position.seq == 2
 
 
 def test_a_log_that_was_replaced_by_another_is_refused(tmp_path: Path) -> None:
     run, other = finished_run(tmp_path), finished_run(tmp_path, [succeeded("a")], run_id="other")
-    reader = LogReader(run.log, position=LogReader(run.log).position)
+    reader = LogReader(run.log)
     reader.read_new()
     reader = LogReader(run.log, position=reader.position)
     run.log.write_bytes(other.log.read_bytes())

@@ -33,7 +33,7 @@ from hooks.events.envelope import Actor, Event, encode
 from hooks.events.payloads import Payload
 from hooks.storage.blobs import LARGEST_INLINE_VALUE, REFERENCE_KEY, BlobStore
 from hooks.storage.durable_files import Durability, storage_error, write_all
-from hooks.storage.log_reader import START, Position
+from hooks.storage.log_reader import LONGEST_LINE, START, Position
 
 SUSPECT_MARKER = "log.suspect"
 _REFERENCE_KEY = f'"{REFERENCE_KEY}"'.encode()
@@ -98,6 +98,8 @@ class EventLog:
             form = self._spill(payload, len(line))
             event = msgspec.structs.replace(event, payload=msgspec.convert(form, type(payload)))
             line, digest = self._encode(event, form)
+        if len(line) > LONGEST_LINE:
+            raise JsonBorderError(f"{payload.type}: {len(line)} bytes are more than a line of the log may have")
         self._lines.append(line)
         self._added = Position(self._added.offset + len(line), seq, digest, event.group, event.timestamp)
         return event

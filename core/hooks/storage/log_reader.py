@@ -26,7 +26,7 @@ from hooks.errors import CorruptRunError
 from hooks.events.envelope import FIRST_PREV, BadLineError, DecodedLine, Event, decode
 from hooks.storage.durable_files import storage_error
 
-_LONGEST_LINE = 256 * 1024 * 1024  # a bound for memory when the file is not a log at all
+LONGEST_LINE = 64 * 1024 * 1024  # a bound for memory when the file is not a log at all
 _CHUNK = 128 * 1024
 _LINE_START = b'{"event_id":"'
 # The last bytes of a line, with one of the two hashes unharmed: a flipped byte cannot make it look torn.
@@ -94,7 +94,7 @@ class LogReader:
         with _open(self._path) as file:
             self._rewind_if_taken_back(file)
             file.seek(self.position.offset)
-            while line := file.readline(_LONGEST_LINE):
+            while line := file.readline(LONGEST_LINE):
                 try:
                     decoded = _decode_terminated(line)
                 except BadLineError as error:
@@ -146,10 +146,10 @@ class LogReader:
                 self._refuse(why.reason)
             offset += len(line)
             number += 1
-            if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
+            if not line.endswith(b"\n") and len(line) < LONGEST_LINE:
                 # The end of the file. More may be there by now, if a driver is writing: that is for the next reading.
                 break
-            line = file.readline(_LONGEST_LINE)
+            line = file.readline(LONGEST_LINE)
         return TornTail(start, offset - start)
 
     def _refuse(self, reason: str) -> NoReturn:

@@ -57,7 +57,7 @@ def create_run(
     very last sync failed, that of its name.
     """
     make_directories(runs_dir, durability, mode=0o777)
-    _remove_abandoned(runs_dir)
+    remove_abandoned(runs_dir)
     building, lock = _begin(runs_dir, run_id, role)
     target = RunDirectory(runs_dir / run_id)
     try:
@@ -127,8 +127,11 @@ def _claim(building: Path, target: Path) -> None:
         raise storage_error("rename a new run to", target, error) from error
 
 
-def _remove_abandoned(runs_dir: Path) -> None:
-    """Remove what creators left that died before their run had a name: a `.new-*` whose lock is free."""
+def remove_abandoned(runs_dir: Path) -> None:
+    """Remove what creators left that died before their run had a name: each `.new-*` whose lock is free.
+
+    Taking the lock first makes this safe beside a creator at work: one that loses its directory begins again.
+    """
     for path in runs_dir.glob(f"{_NEW}*"):
         try:
             with DriverLock.acquire(path / "driver.lock", role="driver", run_id=path.name):

@@ -125,7 +125,7 @@ def _make_durable(directory: RunDirectory, durability: Durability) -> None:
         _write_log_anew(directory)
     sync_file(directory.log, durability)
     for path in (directory.blobs, directory.attempts):
-        if path.is_dir():
+        if os.path.isdir(path):
             sync_directory(path, durability)
     sync_directory(directory.path, durability)
     sync_directory(directory.path.resolve().parent, durability)

@@ -61,7 +61,7 @@ class _Verification:
             for event in reader.stream():
                 yield from self._check(event, reader.run_id or "")
         except CorruptRunError as error:
-            yield _damage(error)
+            yield _damage(error, self._directory.log)
             return
         if self._created is None:
             yield Finding("damage", str(self._directory.log), "the log has no event", line=1, byte=0)
@@ -100,7 +100,7 @@ class _Verification:
         try:
             self._blobs.check(reference)
         except (CorruptRunError, StorageError) as error:
-            yield _damage(error)
+            yield _damage(error, self._directory.blobs / reference.output_hash)
 
     def _check_workflow(self, event: Event, created: RunCreated) -> Iterator[Finding]:
         if event.seq != 1:
@@ -110,7 +110,7 @@ class _Verification:
         try:
             read_workflow(self._directory, created)
         except (CorruptRunError, StorageError) as error:
-            yield _damage(error)
+            yield _damage(error, self._directory.workflow)
 
     def _check_effect(self, event: Event, effect: EffectAttempted, run_id: str) -> Iterator[Finding]:
         attempt = self._attempts.get(effect.attempt_id)
@@ -147,7 +147,7 @@ def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
         yield Finding("damage", str(path), "this is not the input the effect was attempted with (its hash differs)")
 
 
-def _damage(error: CorruptRunError | StorageError) -> Finding:
+def _damage(error: CorruptRunError | StorageError, path: Path) -> Finding:
     if isinstance(error, CorruptRunError):
         return Finding("damage", error.file, error.reason, line=error.line, byte=error.byte)
-    return Finding("damage", "", error.message)
+    return Finding("damage", str(path), error.message)
