@@ -53,13 +53,16 @@ class CommandAgentProcess:
             ended = await run_child(self._child(request), grace_ms=request.grace_ms)
         except CouldNotStartError as error:
             raise _agent_error(
-                "CouldNotStart", "retryable" if error.transient else "userFault", f"{self._name}: {error}"
+                "CouldNotStart", "userFault", f"{self._name}: {error}"
             ) from error
         return self._answer(ended, request.directory)
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:
         ended = await adopt_child(request.directory, request.marker, grace_ms=request.grace_ms)
-        return self._answer(ended, request.directory) if ended is not None else None
+        if ended is None or ended.code is None:
+            # Killed by a signal that may have ended the driver as well: no answer, and no fault of the agent's.
+            return None
+        return self._answer(ended, request.directory)
 
     @property
     def _name(self) -> str:

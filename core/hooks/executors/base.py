@@ -60,7 +60,9 @@ class Executor(Protocol):
         """Check the input and give it its canonical form. Raises InputError. Changes nothing outside."""
 
     async def execute(self, call: EffectCall) -> Settled:
-        """Perform the call; every failure is an outcome, not an exception.
+        """Perform the call; every failure of it is an outcome, not an exception.
+
+        Raises StorageError only where certainly nothing was started, for want of disk, descriptors or memory.
 
         Cancelled, it ends its whole process tree (TERM, grace, KILL) before it lets the cancellation pass.
         """

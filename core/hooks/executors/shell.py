@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from hooks.definition.durations import parse_duration
-from hooks.events.payloads import ErrorClass
 from hooks.executors.base import EffectCall, InputError, Prepared, Settled
 from hooks.executors.inputs import check_keys, flag_at, text_at, word_at, words_at
 from hooks.executors.settling import unsettled
@@ -50,8 +49,7 @@ class ShellExecutor:
         try:
             ended = await run_child(_child(call), grace_ms=call.grace_ms)
         except CouldNotStartError as error:
-            fault: ErrorClass = "retryable" if error.transient else "userFault"
-            return unsettled("not_done", "CouldNotStart", fault, str(error))
+            return unsettled("not_done", "CouldNotStart", "userFault", str(error))
         return _settle(ended, call)
 
     async def adopt(self, call: EffectCall) -> Settled | None:

@@ -22,6 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from hooks.errors import StorageError
 from hooks.processes.exits import EXIT_FILE, LAST_SIGNAL
 from hooks.processes.process_table import MARKER_VARIABLE
 
@@ -42,18 +43,11 @@ exit "$status"
 """
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Errors that say nothing against the command: the machine was short of something.
-_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM, errno.ENOSPC, errno.EDQUOT})
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
 
 
 class CouldNotStartError(Exception):
-    """The command was not started: certainly nothing of it ran.
-
-    `transient`: the machine was short of something (descriptors, processes, memory, disk); later it may work.
-    """
-
-    def __init__(self, message: str, *, transient: bool = False) -> None:
-        super().__init__(message)
-        self.transient = transient
+    """The command cannot be started as it is declared: certainly nothing of it ran."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +67,10 @@ class Child:
 
 
 def launch(child: Child) -> subprocess.Popen[bytes]:
-    """Start the command in a session of its own. Raises CouldNotStartError.
+    """Start the command in a session of its own.
+
+    Raises CouldNotStartError for what is the command's own fault, StorageError when the machine is at fault (its disk,
+    or it is short of descriptors, processes, memory); nothing was started then either.
 
     What an earlier start left in the directory is removed: a resubmission must not read its predecessor's answer.
     """
@@ -83,23 +80,24 @@ def launch(child: Child) -> subprocess.Popen[bytes]:
     environment = {**child.environment, MARKER_VARIABLE: child.marker}
     argv = [*_hidden_from_shell(environment), program, *child.argv[1:]]
     command = ["/bin/sh", "-c", _LAUNCHER, "hooks-launch", str(directory), *argv]
-    try:
-        (directory / EXIT_FILE).unlink(missing_ok=True)
-        with ExitStack() as files:
+    with ExitStack() as files:
+        stdin, stdout, stderr = _open_files(directory, child.stdin, files)
+        try:
             return subprocess.Popen(
                 # UTF-8 whatever the locale; surrogateescape gives back the bytes of a file name that is none.
                 [word.encode("utf-8", "surrogateescape") for word in command],
                 cwd=working_directory,
                 env=environment,
-                stdin=_stdin(directory / STDIN, child.stdin, files),
-                stdout=_output(directory / STDOUT, files),
-                stderr=_output(directory / STDERR, files),
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
                 start_new_session=True,
             )
-    except OSError as error:
-        raise CouldNotStartError(_explain(child, error), transient=error.errno in _SHORTAGES) from error
-    except ValueError as error:
-        raise CouldNotStartError(f"Could not start {child.argv[0]!r}: {error} in argv or environment.") from error
+        except OSError as error:
+            refusal = StorageError if error.errno in _SHORTAGES else CouldNotStartError
+            raise refusal(_explain(child, error)) from error
+        except ValueError as error:
+            raise CouldNotStartError(f"Could not start {child.argv[0]!r}: {error} in argv or environment.") from error
 
 
 def find_program(name: str, environment: Mapping[str, str], working_directory: Path) -> str:
@@ -146,6 +144,23 @@ def _hidden_from_shell(environment: Mapping[str, str]) -> list[str]:
     """dash drops variables whose names are no shell names, as of exported bash functions; `env` sets them again."""
     hidden = [f"{name}={value}" for name, value in environment.items() if not _SHELL_NAME.match(name)]
     return ["/usr/bin/env", *hidden] if hidden else []
+
+
+def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, int, int]:
+    """stdin, stdout and stderr of the start, as files of the attempt's directory. Raises StorageError."""
+    try:
+        (directory / EXIT_FILE).unlink(missing_ok=True)
+        return (
+            _stdin(directory / STDIN, stdin, files),
+            _output(directory / STDOUT, files),
+            _output(directory / STDERR, files),
+        )
+    except OSError as error:
+        fix = "Raise `ulimit -n`, or run fewer at once (-j)." if error.errno in (errno.EMFILE, errno.ENFILE) else None
+        raise StorageError(
+            f"Cannot make the files of a step in {directory}: {error.strerror}.",
+            fix=fix or "Remove the cause, then go on with `hooks recover`.",
+        ) from error
 
 
 def _stdin(path: Path, data: bytes, files: ExitStack) -> int:

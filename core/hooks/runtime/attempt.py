@@ -17,9 +17,10 @@ import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from hooks.clock import Clock
+from hooks.definition.executor_inputs import bind_input
 from hooks.definition.model import HostExecutorNode, Node, SubagentNode, Workflow
 from hooks.errors import HooksError, JsonBorderError, StorageError
 from hooks.events.payloads import (
@@ -39,7 +40,7 @@ from hooks.events.payloads import (
     StopReason,
 )
 from hooks.expressions.references import UnresolvedReferenceError
-from hooks.expressions.templates import bind, bind_text
+from hooks.expressions.templates import bind_text
 from hooks.ids import RevisionId, attempt_directory, idempotency_key
 from hooks.jsonio import canonical, check
 from hooks.kernel.state import AttemptState, RunState
@@ -67,6 +68,8 @@ from hooks.runtime.supervision import Interruption, WorkStopped, supervise
 from hooks.storage.durable_files import Durability
 
 MAX_MESSAGE = 4_000
+NOT_STARTED = "NotStarted"
+"""The machine was short of disk, descriptors or memory: the driver stops, and the next one makes a new attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +193,7 @@ class _Attempt:
             scope = run_scope(self.run.state, recorder.resolve)
             try:
                 is_agent = isinstance(node, SubagentNode)
-                bound = bind_text(node.prompt, scope) if isinstance(node, SubagentNode) else bind(node.input, scope)
+                bound = bind_text(node.prompt, scope) if isinstance(node, SubagentNode) else bind_input(node, scope)
             except UnresolvedReferenceError as error:
                 raise StepError(_error("UnresolvedReference", "userFault", str(error))) from error
             recorder.record(
@@ -244,7 +247,7 @@ class _Attempt:
         work = self.run.implementation.execute_host_executor(self._context(), node, prepared.parsed_input)
         outcome = await self._supervised(work)
         if self.inherited and isinstance(outcome, Failed) and outcome.outcome == "unknown":
-            self._interrupted()
+            self._interrupted(_error("DriverDied", "retryable", "The driver died while this was running."))
         return _output_of(outcome)
 
     async def _effect(self, node: HostExecutorNode) -> Any:
@@ -286,13 +289,22 @@ class _Attempt:
             await self._doubt(problem)
             return
         started = time.monotonic()
-        settled = await self._outcome_of_effect(node, effect_input)
+        shortage: StorageError | None = None
+        try:
+            settled = await self._outcome_of_effect(node, effect_input)
+        except StorageError as error:
+            if self.run.recorder.failure is not None:
+                raise
+            shortage = error
+            settled = {"outcome": "not_done", "error": _error(NOT_STARTED, "retryable", error.message)}
         latency_ms = round((time.monotonic() - started) * 1000)
         self.run.recorder.record(
             EffectSettled(**self.who, idempotency_key=effect.idempotency_key, latency_ms=latency_ms, **settled),
             "host_executor",
         )
         await self.run.recorder.commit()
+        if shortage is not None:
+            raise shortage
 
     async def _outcome_of_effect(self, node: HostExecutorNode, effect_input: EffectInput) -> dict[str, Any]:
         work = self.run.implementation.execute_host_executor(self._context(), node, effect_input.input)
@@ -327,8 +339,10 @@ class _Attempt:
     def _effect_output(self) -> Any:
         settled = self.attempt.settled
         assert settled is not None
-        if settled.outcome == "done":
+        if settled.outcome == "done" and settled.error is None:
             return self.run.recorder.resolve(settled.output)
+        if settled.error is not None and settled.error.error_code == NOT_STARTED:
+            self._interrupted(settled.error)
         raise StepError(settled.error or _error("EffectFailed", "fatal", f"The effect ended {settled.outcome}."))
 
     def _prepare(self, node: HostExecutorNode) -> Any:
@@ -426,8 +440,8 @@ class _Attempt:
         if reason == "timeout":
             self._fail(_stop_error(reason, self.node, self.run))
 
-    def _interrupted(self) -> None:
-        error = _error("DriverDied", "retryable", "The driver died while this was running.")
+    def _interrupted(self, error: ErrorInfo) -> NoReturn:
+        """End the attempt without counting it: another one takes its place."""
         self.run.recorder.record(ActivityFailed(**self.who, error=error, interrupted=True), "supervisor")
         raise _NothingMore
 

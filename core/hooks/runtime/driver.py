@@ -46,9 +46,10 @@ class Driver:
         may_start = True
         while True:
             self._changed.clear()
+            self._take_in_ended()
             wake_at = self._decide_and_start(may_start)
             may_start = not one_pass
-            self._raise_failures()
+            self._run.recorder.request_commit()
             if not self._tasks and (wake_at is None or one_pass or self._is_stopping()):
                 await self._run.recorder.commit()
                 return self._stop_reason(wake_at)
@@ -82,7 +83,8 @@ class Driver:
         self._tasks[action.activity_id] = task
         task.add_done_callback(lambda _: self._changed.set())
 
-    def _raise_failures(self) -> None:
+    def _take_in_ended(self) -> None:
+        """Forget the attempts that have ended, so that the next of an activity can start; raise what went wrong."""
         for activity_id, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[activity_id]

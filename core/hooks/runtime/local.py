@@ -67,9 +67,9 @@ def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> Ef
 
 
 def _outcome(settled: Settled) -> DispatchOutcome:
-    if settled.outcome == "done":
-        return Succeeded(settled.output)
     error = settled.error
+    if settled.outcome == "done" and error is None:
+        return Succeeded(settled.output)
     if error is None:
         return Failed("OutcomeUnknown", "manual", "Nothing is known of how this ended.", settled.outcome)
     return Failed(error.error_code, error.error_class, error.error_message, settled.outcome, output=settled.output)
