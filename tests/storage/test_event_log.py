@@ -109,3 +109,10 @@ def test_a_new_log_is_never_made_over_an_old_one(tmp_path: Path) -> None:
 
     with pytest.raises(StorageError, match="exists"):
         EventLog(run.directory.log, run_id=RUN, blobs=run.directory.blob_store(), durability="strict")
+
+
+def test_a_line_longer_than_a_reader_takes_is_refused(tmp_path: Path) -> None:
+    run = make_run(tmp_path)
+
+    with pytest.raises(JsonBorderError, match="more than a line"):
+        run.log.add("scheduler", succeeded("n" * 33 * 1024 * 1024), NOW)
