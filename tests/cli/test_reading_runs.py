@@ -1,0 +1,165 @@
+"""ls, show, logs, verify: what they say of runs, whole and damaged."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.command import CommandLine
+
+
+def damage_middle(cli: CommandLine, run_id: str) -> None:
+    log = cli.runs / run_id / "events.jsonl"
+    data = bytearray(log.read_bytes())
+    data[data.index(b'"seq":2') + 6] ^= 1
+    log.write_bytes(data)
+
+
+def tear_last_line(cli: CommandLine, run_id: str) -> None:
+    log = cli.runs / run_id / "events.jsonl"
+    log.write_bytes(log.read_bytes()[:-30])
+
+
+def test_no_run_is_an_empty_list(cli: CommandLine) -> None:
+    assert cli.hooks("ls", "--json").document == {"schema": "hooks.ls/1", "runs": []}
+    assert cli.hooks("ls", "-q").out == ""
+
+
+def test_runs_can_be_picked_by_status_workflow_and_age(cli: CommandLine) -> None:
+    cli.hooks("run", "greeting.yaml", "--run-id", "good")
+    cli.hooks("run", "failing.yaml", "--run-id", "bad")
+
+    assert cli.hooks("ls", "-q").out == "good\nbad\n"
+    assert cli.hooks("ls", "-q", "--status", "failed").out == "bad\n"
+    assert cli.hooks("ls", "-q", "--workflow", "greeting").out == "good\n"
+    assert cli.hooks("ls", "-q", "--since", "1h").out == "good\nbad\n"
+    assert cli.hooks("ls", "--since", "yesterday").code == 2
+
+
+def test_a_damaged_run_is_a_row_of_its_own_and_hides_no_other(cli: CommandLine) -> None:
+    """B32"""
+    cli.hooks("run", "greeting.yaml", "--run-id", "good")
+    cli.hooks("run", "greeting.yaml", "--run-id", "harmed")
+    damage_middle(cli, "harmed")
+
+    table, document = cli.hooks("ls"), cli.hooks("ls", "--json").document
+    shown, verified = cli.hooks("show", "harmed", "--json"), cli.hooks("verify", "--all", "--json")
+
+    assert table.code == 9
+    assert {row["run_id"]: row["status"] for row in document["runs"]} == {"good": "succeeded", "harmed": "damaged"}
+    assert shown.code == 9
+    assert shown.error["file"].endswith("harmed/events.jsonl")
+    assert (shown.error["line"], shown.error["byte"] > 0) == (2, True)
+    assert verified.code == 9
+    assert {run["run_id"]: run["intact"] for run in verified.document["runs"]} == {"good": True, "harmed": False}
+
+
+def test_a_torn_last_line_is_no_damage_and_is_cut_by_recover(cli: CommandLine) -> None:
+    """B32"""
+    cli.hooks("run", "greeting.yaml", "--run-id", "torn")
+    tear_last_line(cli, "torn")
+
+    assert cli.hooks("show", "torn", "--field", "status").out == "pending\n"
+    assert cli.hooks("verify", "torn").code == 0
+    assert "torn" in cli.hooks("verify", "torn").out
+    assert cli.hooks("recover", "torn").code == 0
+    assert [line["type"] for line in cli.log_lines("torn")].count("logRepaired") == 1
+
+
+def test_a_changed_sidecar_is_found(cli: CommandLine) -> None:
+    cli.write(
+        "effect.yaml", "workflow_id: e\nversion: 1\nnodes:\n  a: {executor: file, input: {path: out, content: x}}\n"
+    )
+    assert cli.hooks("run", "effect.yaml", "--run-id", "effect").code == 0
+    (sidecar,) = (cli.runs / "effect").rglob("effect-input.json")
+    sidecar.write_bytes(sidecar.read_bytes() + b" ")
+
+    ended = cli.hooks("verify", "effect")
+
+    assert ended.code == 9
+    assert "effect-input.json" in ended.out
+
+
+def test_a_json_array_in_the_log_gives_a_message_and_no_traceback(cli: CommandLine) -> None:
+    """B32"""
+    cli.hooks("run", "greeting.yaml", "--run-id", "odd")
+    log = cli.runs / "odd" / "events.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([*lines[:2], b"[1]\n", *lines[3:]]))
+
+    ended = cli.hooks("show", "odd")
+
+    assert ended.code == 9
+    assert "Traceback" not in ended.err
+
+
+def test_show_gives_one_value_of_its_document(cli: CommandLine) -> None:
+    cli.hooks("run", "greeting.yaml")
+
+    def field(path: str) -> str:
+        return cli.hooks("show", "last", "--field", path).out
+
+    assert field("status") == "succeeded\n"
+    assert field("nodes.loud.output") == "HELLO WORLD\n"
+    assert json.loads(field("nodes.hello.output"))["exit_code"] == 0
+    assert field("params.name") == "world\n"
+    assert cli.hooks("show", "last", "--field", "nodes.lout").code == 7
+
+
+def test_a_large_output_is_shown_though_it_stands_in_a_blob(cli: CommandLine) -> None:
+    long_name = "x" * 20_000
+    cli.hooks("run", "greeting.yaml", "-p", f"name={long_name}")
+
+    assert cli.hooks("show", "last", "--field", "nodes.loud.output").out == f"HELLO {long_name.upper()}\n"
+    assert cli.hooks("show", "last", "--json").document["output"] == {"loud": f"HELLO {long_name.upper()}"}
+    assert "more characters" not in cli.hooks("show", "last").out
+    assert max(map(len, cli.hooks("show", "last").out.splitlines())) < 500
+
+
+def test_what_a_step_prints_cannot_reach_the_terminal(cli: CommandLine) -> None:
+    """B39"""
+    cli.write(
+        "rude.yaml",
+        "workflow_id: rude\nversion: 1\nnodes:\n  a: {executor: shell, read_only: true, "
+        "input: {script: \"printf '\\\\033[2Jgone\\\\n' >&2; exit 1\"}}\n",
+    )
+    run = cli.hooks("run", "rude.yaml")
+
+    for text in (run.err, cli.hooks("show", "last").out, cli.hooks("ls").out, cli.hooks("tail", "last").out):
+        assert "\x1b" not in text
+        assert "gone" in text or "[2J" in text
+    assert cli.hooks("logs", "last", "a", "--stderr").out == "\x1b[2Jgone\n"
+
+
+def test_logs_are_the_bytes_the_process_wrote(cli: CommandLine) -> None:
+    cli.hooks("run", "failing.yaml")
+
+    assert cli.hooks("logs", "last", "bad", "--stderr").out == "went wrong\n"
+    assert cli.hooks("logs", "last", "bad").out == ""
+    assert cli.hooks("logs", "last", "bda").code == 7
+    assert cli.hooks("logs", "last", "bad", "--stderr", "--json").document["text"] == "went wrong\n"
+
+
+def test_a_run_is_named_by_id_prefix_last_or_directory(cli: CommandLine) -> None:
+    cli.hooks("run", "greeting.yaml", "--run-id", "alpha-1")
+    cli.hooks("run", "greeting.yaml", "--run-id", "alpha-2")
+
+    def shown(word: str) -> str:
+        return cli.hooks("show", word, "--field", "run_id").out.strip()
+
+    assert shown("alpha-1") == "alpha-1"
+    assert shown("last") == "alpha-2"
+    assert shown("last~1") == "alpha-1"
+    assert shown("runs/alpha-1") == "alpha-1"
+    ambiguous = cli.hooks("show", "alpha")
+    assert ambiguous.code == 7
+    assert "alpha-1, alpha-2" in ambiguous.err
+    assert "Did you mean alpha-1" in cli.hooks("show", "alhpa-1").err
+
+
+def test_what_only_reads_ends_quietly_when_nobody_reads(cli: CommandLine) -> None:
+    """B41"""
+    cli.hooks("run", "failing.yaml")
+
+    for words in (["ls"], ["ls", "--json"], ["show", "last"], ["tail", "last"], ["verify", "last"], ["--help"]):
+        ended = cli.into_closed_pipe(*words)
+        assert (words, ended.code, ended.err) == (words, 0, "")

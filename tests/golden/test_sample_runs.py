@@ -1,0 +1,112 @@
+"""The recorded runs of the samples: runs of an earlier day must stay readable, whole, and mean the same.
+
+A change of the log's format that breaks one of these breaks the runs on users' disks.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from hooks import RunDirectory, RunView, load_workflow, read_events, read_run, verify_run
+from hooks.definition.model import revision_id, workflow_to_json
+from hooks.ids import NodeId
+
+SAMPLES = Path(__file__).parents[2] / "sample_runs"
+
+
+@dataclass(frozen=True)
+class Golden:
+    """What a recorded run says."""
+
+    sample: str
+    run_id: str
+    events: int
+    output: dict[str, Any]
+
+    @property
+    def directory(self) -> RunDirectory:
+        return RunDirectory(SAMPLES / self.sample / "recorded" / self.run_id)
+
+
+RELEASE_NOTES = Golden(
+    "release_notes",
+    "release-notes-sample",
+    24,
+    {
+        "publish": {
+            "path": "/srv/sample/project/NOTES.md",
+            "bytes": 315,
+            "sha256": "adb29ea20bb2e90c9048f879691e48622d25f711fb02d085c868fef7af53f529",
+        }
+    },
+)
+LOG_TRIAGE = Golden(
+    "log_triage",
+    "log-triage-sample",
+    43,
+    {
+        "report": {
+            "path": "/srv/sample/project/triage.md",
+            "bytes": 383,
+            "sha256": "13b18e870470e269688b06c92168407e0965ab5d5f505a18f8b793c7facd59d0",
+        },
+        "incident": {
+            "path": "/srv/sample/project/incidents.log",
+            "bytes": 68,
+            "sha256": "9f9054e7ab0f922e12b508a1c6022acd1d810e164c46938f00888214b371b0c8",
+        },
+    },
+)
+GOLDEN = pytest.mark.parametrize("golden", [RELEASE_NOTES, LOG_TRIAGE], ids=lambda golden: golden.sample)
+
+
+@GOLDEN
+def test_a_recorded_run_folds_to_what_it_was(golden: Golden) -> None:
+    view = read_run(golden.directory)
+
+    assert (view.run_id, view.status.status, view.state.seq) == (golden.run_id, "succeeded", golden.events)
+    assert set(view.state.nodes.values()) == {"succeeded"}
+    assert view.output() == golden.output
+
+
+@GOLDEN
+def test_a_recorded_run_is_intact_wherever_it_lies(golden: Golden, tmp_path: Path) -> None:
+    copy = shutil.copytree(golden.directory.path, tmp_path / "elsewhere")
+
+    assert verify_run(golden.directory) == []
+    assert verify_run(RunDirectory(copy)) == []
+
+
+@GOLDEN
+def test_a_recorded_run_is_of_the_workflow_that_lies_beside_it(golden: Golden) -> None:
+    workflow = load_workflow(SAMPLES / golden.sample / "workflow.yaml")
+    created = read_run(golden.directory).state.created
+
+    assert created is not None
+    assert created.revision_id == revision_id(workflow_to_json(workflow))
+
+
+@GOLDEN
+def test_every_event_type_of_a_recorded_run_survives_being_written_again(golden: Golden) -> None:
+    for event in read_events(golden.directory):
+        form = msgspec.to_builtins(event.payload)
+        assert msgspec.convert(form, type(event.payload)) == event.payload
+
+
+def test_the_recorded_triage_has_its_large_values_in_blobs() -> None:
+    view = read_run(LOG_TRIAGE.directory)
+    lines = _output(view, "refused")["stdout"].splitlines()
+
+    assert len(list(view.directory.blobs.iterdir())) >= 2
+    assert len(lines) == 170
+    assert all('" 404 ' in line for line in lines)
+
+
+def _output(view: RunView, node: str) -> Any:
+    return view.blobs.resolve(view.state.by_node[NodeId(node)].output)

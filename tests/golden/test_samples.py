@@ -1,0 +1,49 @@
+"""The samples as they are: run here and now, they say what was recorded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from tests.cli.command import CommandLine
+from tests.golden.test_sample_runs import LOG_TRIAGE, SAMPLES
+
+
+def test_log_triage_says_the_same_today(tmp_path: Path) -> None:
+    sample = SAMPLES / "log_triage"
+
+    ended = CommandLine(tmp_path).hooks("run", str(sample / "workflow.yaml"), "-p", f"log={sample / 'access.log'}")
+
+    assert ended.code == 0, ended.err
+    assert {sink: output["sha256"] for sink, output in ended.document.items()} == {
+        sink: output["sha256"] for sink, output in LOG_TRIAGE.output.items()
+    }
+    assert (tmp_path / "incidents.log").read_text() == (
+        "incident: 18 of 3000 requests failed, most of them at /api/checkout\n"
+    )
+
+
+def test_release_notes_are_made_of_the_commits_of_the_repository_it_runs_in(tmp_path: Path) -> None:
+    _commit(tmp_path, "Add a door", "Fix the door", "Paint it blue")
+
+    ended = CommandLine(tmp_path).hooks("run", str(SAMPLES / "release_notes" / "workflow.yaml"))
+
+    assert ended.code == 0, ended.err
+    notes = (tmp_path / "NOTES.md").read_text()
+    headings = [line for line in notes.splitlines() if line.startswith("#")]
+    assert headings == ["## 3 changes", "### Added", "### Fixed", "### Changed"]
+    assert [line.split(" (")[0] for line in notes.splitlines() if line.startswith("- ")] == [
+        "- Add a door",
+        "- Fix the door",
+        "- Paint it blue",
+    ]
+
+
+def _commit(repository: Path, *subjects: str) -> None:
+    who = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, **who}
+    subprocess.run(["git", "init", "--quiet"], cwd=repository, env=environment, check=True)
+    for subject in subjects:
+        commit = ["git", "commit", "--quiet", "--allow-empty", "--message", subject]
+        subprocess.run(commit, cwd=repository, env=environment, check=True)
