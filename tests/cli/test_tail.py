@@ -40,9 +40,8 @@ def test_it_follows_a_run_of_another_process_and_ends_with_its_code(cli: Command
     with cli.under_way(cli.blocking()):
         tail = cli.start("tail", "last", "--jsonl", stderr=subprocess.DEVNULL)
         assert tail.stdout is not None
-        first = json.loads(tail.stdout.readline())
-    out, _ = tail.communicate(timeout=60)
-    types = [first["type"], *(json.loads(line)["type"] for line in out.splitlines())]
+        first = tail.stdout.readline()
+    types = [json.loads(line)["type"] for line in [first, *tail.stdout.readlines()]]
 
     assert tail.wait(timeout=60) == 0
     assert types == [line["type"] for line in cli.log_lines(cli.run_id())]
