@@ -41,9 +41,10 @@ def test_it_follows_a_run_of_another_process_and_ends_with_its_code(cli: Command
         tail = cli.start("tail", "last", "--jsonl", stderr=subprocess.DEVNULL)
         assert tail.stdout is not None
         first = tail.stdout.readline()
-    types = [json.loads(line)["type"] for line in [first, *tail.stdout.readlines()]]
+    with tail:
+        types = [json.loads(line)["type"] for line in [first, *tail.stdout.readlines()]]
 
-    assert tail.wait(timeout=60) == 0
+    assert tail.returncode == 0
     assert types == [line["type"] for line in cli.log_lines(cli.run_id())]
 
 
