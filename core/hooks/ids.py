@@ -30,8 +30,23 @@ def new_run_id(workflow_id: str, now_ms: int, suffix: str) -> RunId:
     return RunId(f"{workflow_id[:64]}-{moment}-{suffix}")
 
 
-def work_activity(run_id: RunId, node_id: NodeId) -> ActivityId:
-    return ActivityId(f"{run_id}::work::{node_id}")
+def work_activity(run_id: RunId, node_id: NodeId, *, scope: str = "", item: int | None = None) -> ActivityId:
+    """The activity of a node's work; `scope` is `<loop>.<round>` inside a loop, `item` the index in a fan-out."""
+    suffix = "" if item is None else f"[{item}]"
+    return ActivityId(f"{_scoped(run_id, scope)}::work::{node_id}{suffix}")
+
+
+def gate_activity(run_id: RunId, node_id: NodeId, *, scope: str = "") -> ActivityId:
+    return ActivityId(f"{_scoped(run_id, scope)}::gate::{node_id}")
+
+
+def _scoped(run_id: RunId, scope: str) -> str:
+    return f"{run_id}::loop::{scope}" if scope else run_id
+
+
+def wait_id(gate: ActivityId, number: int) -> str:
+    """The n-th time that this gate opens; an answer to one never counts for another."""
+    return f"{gate}::{number}"
 
 
 def attempt_id(activity_id: ActivityId, attempt: int) -> AttemptId:

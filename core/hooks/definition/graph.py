@@ -5,11 +5,14 @@ A node's position is its place in the file, which is also the order of dispatch.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hooks.definition.model import Node
+from hooks.definition.model import LoopNode, Node
+
+_TOLERANT = re.compile(r"\.status\b|\balways\(\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,23 +22,37 @@ class Graph:
     nodes: tuple[Node, ...]
     position: Mapping[str, int]
     dependants: tuple[tuple[int, ...], ...]
-    waiting_for: tuple[int, ...]
-    """How many dependencies each node has."""
+    dependencies: tuple[tuple[int, ...], ...]
+    tolerant: tuple[bool, ...]
+    """Whether a node may run though something it depends on did not: its `if` reads a status, or is always()."""
     sinks: tuple[str, ...]
+    stops_on_failure: bool
+    bodies: Mapping[str, Graph]
+    """The graph of each loop's body."""
 
 
-def build_graph(nodes: Sequence[Node]) -> Graph:
+def build_graph(nodes: Sequence[Node], *, stops_on_failure: bool = True) -> Graph:
     """The graph of checked nodes; a repeated dependency counts once."""
     position = {node.id: index for index, node in enumerate(nodes)}
     dependants: list[list[int]] = [[] for _ in nodes]
-    waiting_for = []
-    for index, node in enumerate(nodes):
-        dependencies = dict.fromkeys(node.depends)
-        waiting_for.append(len(dependencies))
-        for dependency in dependencies:
-            dependants[position[dependency]].append(index)
-    sinks = tuple(node.id for node, after in zip(nodes, dependants, strict=True) if not after)
-    return Graph(tuple(nodes), position, tuple(map(tuple, dependants)), tuple(waiting_for), sinks)
+    dependencies = [tuple(position[name] for name in dict.fromkeys(node.depends)) for node in nodes]
+    for index, upstream in enumerate(dependencies):
+        for dependency in upstream:
+            dependants[dependency].append(index)
+    return Graph(
+        nodes=tuple(nodes),
+        position=position,
+        dependants=tuple(map(tuple, dependants)),
+        dependencies=tuple(dependencies),
+        tolerant=tuple(isinstance(node.condition, str) and bool(_TOLERANT.search(node.condition)) for node in nodes),
+        sinks=tuple(node.id for node, after in zip(nodes, dependants, strict=True) if not after),
+        stops_on_failure=stops_on_failure,
+        bodies={
+            node.id: build_graph(node.body, stops_on_failure=stops_on_failure)
+            for node in nodes
+            if isinstance(node, LoopNode)
+        },
+    )
 
 
 def find_cycle(depends: Mapping[str, Sequence[str]]) -> list[str] | None:

@@ -54,6 +54,8 @@ class CommandAgent(
     options: dict[str, list[str]] = {}
     env: dict[str, str] = {}
     timeout_ms: int | None = None
+    repeatable: bool = True
+    """False: each draw has consequences and is an effect, never made again without knowing how the last one ended."""
 
 
 class PythonAgent(
@@ -66,9 +68,27 @@ class PythonAgent(
     model_options: list[str] = []
     """The model options it honours."""
     timeout_ms: int | None = None
+    repeatable: bool = True
 
 
 AgentDeclaration: TypeAlias = CommandAgent | PythonAgent
+
+
+class ExecutorDeclaration(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An executor that a config names: a command or a callable behind the name a workflow uses.
+
+    `argv`: a command that gets the input as one JSON document on stdin and answers with JSON on stdout. `callable`:
+    called with the input's keys as keyword arguments. Exactly one of the two.
+    """
+
+    name: str
+    argv: list[str] | None = None
+    callable: str | None = None
+    lookup: list[str] | None = None
+    idempotent: bool = False
+    idempotency_ttl_ms: int = 86_400_000
+    env: dict[str, str] = {}
+    declared_in: str = ""
 
 
 class HookMatch(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -113,6 +133,16 @@ class Retry(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknow
     on: tuple[str, ...] = ("retryable", "timeout")
 
 
+class Gate(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A person decides. `prompt` is a template; `approvers` empty means anybody; no deadline means for ever."""
+
+    prompt: str = ""
+    stage: Literal["before", "after"] = "before"
+    approvers: list[str] = []
+    deadline_ms: int | None = None
+    on_timeout: Literal["fail", "success"] = "fail"
+
+
 class SubagentNode(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="subagent", tag_field="type"
 ):
@@ -123,9 +153,22 @@ class SubagentNode(
     prompt: str
     depends: list[str] = []
     model_options: dict[str, Json] = {}
+    condition: str | bool | None = None
+    """`if`: bare CEL, or a constant."""
+    for_each: Json = None
+    """A list, or a template that stands for one; each item is an activity of its own. None: no fan-out."""
+    human_gate: Gate | None = None
+    retry: Retry | None = None
+    allow_failure: bool = False
     timeout_ms: int | None = None
+    grace_ms: int | None = None
     output_schema: Json | None = None
     max_output_bytes: int | None = None
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    secrets: list[str] = []
+    """Names of environment variables that `${secrets.NAME}` may stand for in env and executor input."""
+    unsafe_allow_ungated: bool = False
     metadata: dict[str, Json] = {}
     description: str | None = None
 
@@ -146,14 +189,64 @@ class HostExecutorNode(
     input: dict[str, Json]
     read_only: bool = False
     depends: list[str] = []
+    condition: str | bool | None = None
+    """`if`: bare CEL, or a constant."""
+    for_each: Json = None
+    """A list, or a template that stands for one; each item is an activity of its own. None: no fan-out."""
+    human_gate: Gate | None = None
+    retry: Retry | None = None
+    allow_failure: bool = False
     timeout_ms: int | None = None
+    grace_ms: int | None = None
     output_schema: Json | None = None
     max_output_bytes: int | None = None
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    secrets: list[str] = []
+    """Names of environment variables that `${secrets.NAME}` may stand for in env and executor input."""
+    unsafe_allow_ungated: bool = False
     metadata: dict[str, Json] = {}
     description: str | None = None
 
 
-Node: TypeAlias = SubagentNode | HostExecutorNode
+class DecisionNode(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="decision", tag_field="type"
+):
+    """The end of a loop's round: a person approves (the loop ends) or rejects (the next round begins)."""
+
+    id: str
+    human_gate: Gate
+    depends: list[str] = []
+    condition: str | bool | None = None
+    metadata: dict[str, Json] = {}
+    description: str | None = None
+
+
+BodyNode: TypeAlias = SubagentNode | HostExecutorNode | DecisionNode
+
+
+class LoopNode(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="loop", tag_field="type"
+):
+    """Rounds of a body until its decision approves. The nodes of the body stand inside; what they need of the outside
+    are the loop's dependencies, and others depend on the loop."""
+
+    id: str
+    body: list[BodyNode]
+    decision: str
+    """Id of the decision node that ends a round (`terminate.node`)."""
+    max_iterations: int
+    output_from: str | None = None
+    """The body node whose last output is the loop's; without it, the map of the body's sinks to their outputs."""
+    depends: list[str] = []
+    condition: str | bool | None = None
+    allow_failure: bool = False
+    metadata: dict[str, Json] = {}
+    description: str | None = None
+
+
+WorkNode: TypeAlias = SubagentNode | HostExecutorNode
+Node: TypeAlias = SubagentNode | HostExecutorNode | LoopNode | DecisionNode
 
 
 class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -168,8 +261,13 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     metadata: dict[str, Json] = {}
     max_concurrency: int = 4
     timeout_ms: int | None = None
+    grace_ms: int | None = None
     retry: Retry = Retry()
+    on_failure: Literal["stop", "continue"] = "stop"
+    require_gates: bool = False
+    executors: list[ExecutorDeclaration] = []
     nodes: list[Node] = []
+    """The nodes outside loops; the body of a loop stands in its node. A decision only stands in a body."""
 
 
 def workflow_to_json(workflow: Workflow) -> bytes:

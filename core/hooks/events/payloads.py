@@ -50,6 +50,14 @@ class ErrorInfo(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults
     details: dict[str, Value] = {}
 
 
+class NodeReference(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A node in its scope; `item` for one item of a fan-out."""
+
+    node_id: str
+    scope: str = ""
+    item: int | None = None
+
+
 class Session(Struct, frozen=True, kw_only=True, rename="camel"):
     """The driver process that wrote what follows, and the directory it wrote in.
 
@@ -175,21 +183,160 @@ class LogRepaired(Payload, frozen=True, kw_only=True):
     kept_in: str
 
 
+class RunCancelled(Payload, frozen=True, kw_only=True):
+    """Everything that ran has ended, everything else will not start."""
+
+    kind = "decision"
+    reason: str | None = None
+
+
+class RunReopened(Payload, frozen=True, kw_only=True):
+    """A person has the failed, blocked or cancelled nodes tried again; what is named here is reset to pending."""
+
+    kind = "input"
+    nodes: list[NodeReference]
+    by: str
+
+
+class CancelRequested(Payload, frozen=True, kw_only=True):
+    """The run, or one node of it, is to stop; from here on nothing it would start is started."""
+
+    kind = "input"
+    request_id: str
+    by: str
+    reason: str | None = None
+    node: NodeReference | None = None
+
+
+class RequestRefused(Payload, frozen=True, kw_only=True):
+    """What became of a request that changed nothing: the gate was answered, the deadline is over, there is no doubt."""
+
+    kind = "input"
+    request_id: str
+    request: str
+    code: Literal["TooLate", "AlreadyAnswered", "NoSuchGate", "NotAllowed", "DigestDiffers", "NothingInDoubt", "Over"]
+    reason: str
+
+
 # ---- nodes ---------------------------------------------------------------------------------------------------------
 
 
-class NodeSucceeded(Payload, frozen=True, kw_only=True):
-    kind = "decision"
+class NodePayload(Payload, frozen=True, kw_only=True):
+    """What every event of a node names. `scope` is empty outside loops, else `<loop>.<round>`."""
+
+    kind: ClassVar[Kind] = "decision"
     node_id: str
-    activity_id: str
+    scope: str = ""
+    activity_id: str = ""
+    """The node's activity: its work, or its gate or loop."""
 
 
-class NodeFailed(Payload, frozen=True, kw_only=True):
-    kind = "decision"
-    node_id: str
-    activity_id: str
+class NodeSucceeded(NodePayload, frozen=True, kw_only=True):
+    """All work of the node is done and stands."""
+
+
+class NodeFailed(NodePayload, frozen=True, kw_only=True):
     error: ErrorInfo
     effect_done: bool = False
+
+
+class NodeSkipped(NodePayload, frozen=True, kw_only=True):
+    """The node does not run: its condition is false, or something it depends on was skipped or failed."""
+
+    reason: Literal["condition", "upstream"]
+
+
+class NodeCancelled(NodePayload, frozen=True, kw_only=True):
+    """The node was cancelled, under way or before it began."""
+
+
+class ConditionEvaluated(NodePayload, frozen=True, kw_only=True):
+    """What the node's `if` came to; with an error the node fails."""
+
+    kind = "input"
+    value: bool
+    error: ErrorInfo | None = None
+
+
+class FanOutExpanded(NodePayload, frozen=True, kw_only=True):
+    """The list of a for_each, frozen for good; with an error the node fails."""
+
+    kind = "input"
+    values = ("items",)
+    items: Value
+    count: int
+    error: ErrorInfo | None = None
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------------
+
+
+class LoopStarted(NodePayload, frozen=True, kw_only=True):
+    """A loop node begins; its first round is decided next."""
+
+
+class LoopIterationStarted(NodePayload, frozen=True, kw_only=True):
+    iteration: int
+
+
+class LoopIterationFinished(NodePayload, frozen=True, kw_only=True):
+    iteration: int
+    outcome: Literal["approved", "rejected", "failed", "cancelled"]
+
+
+class LoopFinished(NodePayload, frozen=True, kw_only=True):
+    iteration: int
+    error: ErrorInfo | None = None
+
+
+# ---- waits ---------------------------------------------------------------------------------------------------------
+
+
+class WaitCreated(Payload, frozen=True, kw_only=True):
+    """A gate is open: somebody is to answer. `digest` says exactly what is asked about."""
+
+    kind = "input"
+    values = ("prompt", "subject")
+    wait_id: str
+    activity_id: str
+    """Of the gate."""
+    node_id: str
+    scope: str = ""
+    work_activity_id: str | None = None
+    """The activity whose attempt stands at the gate; None for a gate of a whole node (fan-out)."""
+    stage: Literal["before", "after", "decision", "ask"]
+    prompt: Value
+    subject: Value
+    digest: str
+    approvers: list[str] = []
+    deadline_at: int | None = None
+    on_timeout: Literal["fail", "success"] = "fail"
+
+
+class WaitResolved(Payload, frozen=True, kw_only=True):
+    kind = "input"
+    wait_id: str
+    approved: bool
+    by: str
+    comment: str = ""
+    answered_at: int
+    request_id: str
+
+
+class WaitDeadlineExceeded(Payload, frozen=True, kw_only=True):
+    """Nobody answered in time; `approved` if the gate says that silence is consent."""
+
+    kind = "decision"
+    wait_id: str
+    approved: bool
+
+
+class WaitClosed(Payload, frozen=True, kw_only=True):
+    """Nobody needs to answer any more: the run failed or is being cancelled."""
+
+    kind = "decision"
+    wait_id: str
+    reason: Literal["failed", "cancelled"]
 
 
 # ---- attempts ------------------------------------------------------------------------------------------------------
@@ -208,6 +355,9 @@ class AttemptCreated(AttemptPayload, frozen=True, kw_only=True):
     kind = "decision"
     attempt: int
     epoch: int = 0
+    scope: str = ""
+    item: int | None = None
+    """Index of the fan-out item."""
 
 
 class ComponentStarted(AttemptPayload, frozen=True, kw_only=True):
@@ -310,6 +460,15 @@ class ActivityTimedOut(AttemptPayload, frozen=True, kw_only=True):
     effect_done: bool = False
 
 
+class ActivityCancelled(AttemptPayload, frozen=True, kw_only=True):
+    """The attempt was told to end and has, whatever it said on its way out. `outcome`: what is known of its effect."""
+
+    values = ("output",)
+    outcome: Literal["none", "done", "failed", "not_done", "in_doubt"] = "none"
+    output: Value = None
+    reason: Literal["cancel", "gate_closed"] = "cancel"
+
+
 class RetryScheduled(AttemptPayload, frozen=True, kw_only=True):
     kind = "decision"
     next_attempt: int
@@ -355,6 +514,20 @@ class ReconcileResult(AttemptPayload, frozen=True, kw_only=True):
     reason: str
     output: Value = None
     evidence: Value = None
+    by: str | None = None
+    """The person who resolved it; None for a provider."""
+    retry: bool = False
+    """A person asked for it to be done again; `new_key`: under a new epoch."""
+    new_key: bool = False
+    request_id: str | None = None
+
+
+class LateOutcome(AttemptPayload, frozen=True, kw_only=True):
+    """An outcome that came after its attempt was over: told, and nothing else."""
+
+    values = ("output",)
+    outcome: EffectOutcome
+    output: Value = None
 
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------
