@@ -42,7 +42,7 @@ MAY_IMPORT = {
 }
 """What each package of core/hooks may import."""
 
-FOR_ALL = {"callables", "clock", "errors", "ids", "jsonio"}
+FOR_ALL = {"callables", "clock", "errors", "ids", "jsonio", "secrets"}
 CLI_MAY_IMPORT = {"definition", "events", "kernel", "runtime", "storage"}
 PURE = {"expressions", "kernel"}
 IMPURE_MODULES = {
@@ -57,7 +57,7 @@ IMPURE_MODULES = {
     "pathlib",
     "shutil",
 }
-IMPORTED_WHEN_USED = {"cel", "jsonschema_rs", "pydantic", "watchfiles", "yaml"}
+IMPORTED_WHEN_USED = {"cel", "httpx", "jsonschema_rs", "pydantic", "watchfiles", "yaml"}
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,18 @@ def test_libraries_that_are_not_wanted_are_not_imported(library: str) -> None:
 
 
 def test_what_is_imported_is_declared() -> None:
-    declared = {"cel", "jsonschema_rs", "msgspec", "orjson", "pydantic", "pydantic_core", "typer", "watchfiles", "yaml"}
+    declared = {
+        "cel",
+        "httpx",
+        "jsonschema_rs",
+        "msgspec",
+        "orjson",
+        "pydantic",
+        "pydantic_core",
+        "typer",
+        "watchfiles",
+        "yaml",
+    }
     foreign = {found.module.split(".")[0] for found in ALL_IMPORTS} - {"hooks", "hooks_cli", *sys.stdlib_module_names}
 
     assert foreign <= declared

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from hooks.events.payloads import ErrorInfo
+from hooks.secrets import Masker
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One prompt for an agent. `directory` is made for this draw and takes stdin, stdout, stderr and exit.json."""
+    """One prompt for an agent. `directory` is made for this draw and takes stdout, stderr and exit.json."""
 
     prompt: str
     model_options: Mapping[str, Any]
@@ -27,6 +28,10 @@ class GenerationRequest:
     grace_ms: int
     environment: Mapping[str, str] = field(default_factory=dict)
     """What is added to the driver's own environment."""
+    masker: Masker | None = None
+    """Masks what is captured before anything of it is read."""
+    on_kill: Callable[[], None] | None = None
+    """Called once, just before processes of this draw that outlived their grace are sent KILL."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,19 @@
-"""The contract of an executor, and the words it is spoken in."""
+"""The contract of an executor, and the words it is spoken in.
+
+What an executor owes: `prepare` fixes the call, `execute` performs it, `adopt` learns how one ended whose driver died,
+and, where it can, `look_up` asks the world afterwards whether it happened. Everything after `prepare` is decided from
+the canonical input alone: after a crash it is read back from effect-input.json, and configuration may have changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from hooks.events.payloads import EffectOutcome, ErrorInfo
+from hooks.secrets import Masker
 
 
 class InputError(ValueError):
@@ -27,7 +33,8 @@ class Prepared:
 class EffectCall:
     """One call, as read back from the bytes of effect-input.json (or bound, for a read-only node).
 
-    `directory` is made for this attempt and takes stdin, stdout, stderr and exit.json.
+    Secrets are filled in. `directory` is made for this attempt and takes stdout, stderr and exit.json; what is captured
+    there is masked with `masker` before anything of it is read.
     """
 
     input: dict[str, Any]
@@ -39,6 +46,9 @@ class EffectCall:
     grace_ms: int
     max_output_bytes: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    masker: Masker | None = None
+    on_kill: Callable[[], None] | None = None
+    """Called once, just before processes of this call that outlived their grace are sent KILL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +63,49 @@ class Settled:
     error: ErrorInfo | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """It happened: its outcome (done), and the evidence, as JSON for the log."""
+
+    settled: Settled
+    evidence: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """It did not happen, and will not any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """Who would know cannot be asked just now; asking again may tell."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class CannotTell:
+    """The world says neither, and asking again will not help."""
+
+    reason: str
+
+
+LookUp: TypeAlias = Found | Absent | Later | CannotTell
+
+
 class Executor(Protocol):
-    """Performs calls. After a crash it may be asked to `adopt` a call, never to execute one twice by itself."""
+    """Performs calls. After a crash it may be asked about a call; it never executes one twice by itself.
+
+    Whoever writes one may inherit from this class: the methods with a body are right for an executor that can neither
+    look up a call nor repeat one safely.
+    """
 
     def prepare(self, resolved_input: dict[str, Any], *, working_directory: Path, workflow_directory: Path) -> Prepared:
-        """Check the input and give it its canonical form. Raises InputError. Changes nothing outside."""
+        """Check the input and give it its canonical form. Raises InputError. Changes nothing outside.
+
+        A value that will hold a secret is still {"$secret": text} here; it is filled in by its place (a JSON pointer)
+        before `execute`, so it must stay at the place where it was.
+        """
 
     async def execute(self, call: EffectCall) -> Settled:
         """Perform the call; every failure of it is an outcome, not an exception.
@@ -72,3 +120,23 @@ class Executor(Protocol):
 
         Waits for a process that still runs; never starts one. Cancelled, it ends what it waited for.
         """
+        return None
+
+    def can_look_up(self, canonical_input: Mapping[str, Any]) -> bool:
+        """Whether `look_up` can ever tell for such a call."""
+        return False
+
+    async def look_up(self, call: EffectCall) -> LookUp:
+        """Whether the call happened, by its key or its traces. Asked only when nothing of it is alive any more.
+
+        Does not perform it, and may be asked any number of times. Bounded in time by itself.
+        """
+        return CannotTell("This executor cannot look up a call.")
+
+    def is_idempotent(self, canonical_input: Mapping[str, Any]) -> bool:
+        """Whether such a call, sent again with the same key within its time to live, happens only once."""
+        return False
+
+    def settle_ms(self, canonical_input: Mapping[str, Any], timeout_ms: int | None) -> int:
+        """How long after the attempt an `Absent` may still turn into a `Found`. `timeout_ms` is that of the node."""
+        return 0

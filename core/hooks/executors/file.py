@@ -21,14 +21,14 @@ from typing import Any
 
 from hooks.callables import in_thread
 from hooks.events.payloads import ErrorClass
-from hooks.executors.base import EffectCall, InputError, Prepared, Settled
+from hooks.executors.base import EffectCall, Executor, InputError, Prepared, Settled
 from hooks.executors.inputs import check_keys, text_at, word_at
 from hooks.executors.settling import unsettled
 
 MODES = ("write", "replace", "append")
 
 
-class FileExecutor:
+class FileExecutor(Executor):
     """Provider `file`; output {path, bytes, sha256} tells of the bytes that were written, not of the file around them.
 
     `write` makes a new file or replaces one, `replace` wants one to be there, `append` makes one if need be.

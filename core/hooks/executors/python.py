@@ -16,12 +16,12 @@ from typing import Any
 from hooks import callables, jsonio
 from hooks.callables import CallableError, in_thread, load_callable
 from hooks.errors import JsonBorderError
-from hooks.executors.base import EffectCall, InputError, Prepared, Settled
+from hooks.executors.base import EffectCall, Executor, InputError, Prepared, Settled
 from hooks.executors.inputs import check_keys, word_at
 from hooks.executors.settling import unsettled
 
 
-class PythonExecutor:
+class PythonExecutor(Executor):
     """Provider `python`; a relative file is looked for from the workflow's directory."""
 
     def prepare(self, resolved_input: dict[str, Any], *, working_directory: Path, workflow_directory: Path) -> Prepared:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hooks.definition.durations import parse_duration
-from hooks.executors.base import EffectCall, InputError, Prepared, Settled
+from hooks.executors.base import EffectCall, Executor, InputError, Prepared, Settled
 from hooks.executors.inputs import check_keys, flag_at, text_at, word_at, words_at
 from hooks.executors.settling import unsettled
 from hooks.processes.exits import Exit
@@ -26,7 +26,7 @@ _DEFAULT_TTL_MS = 24 * 3_600_000
 _MESSAGE_LIMIT = 2_000
 
 
-class ShellExecutor:
+class ShellExecutor(Executor):
     """Provider `shell`; the command finds HOOKS_IDEMPOTENCY_KEY and HOOKS_ATTEMPT in its environment."""
 
     def prepare(self, resolved_input: dict[str, Any], *, working_directory: Path, workflow_directory: Path) -> Prepared:
