@@ -514,7 +514,7 @@ nodes:
 """
     scope = RunScope("r", {"n": 1, "o": {"k": [1]}}, set(), lambda _: None, lambda _: None)
 
-    bound = [bind_input(node, scope) for node in load(text).nodes if isinstance(node, HostExecutorNode)]
+    bound = [bind_input(node, scope).input for node in load(text).nodes if isinstance(node, HostExecutorNode)]
     assert bound == [
         {"script": "echo ${HOME}", "stdin": '{"k":[1]}', "settle": 10, "idempotency_ttl": "1h"},
         {"path": "1.50", "content": '{"k":[1]}'},

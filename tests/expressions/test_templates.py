@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from hooks.expressions.references import (
     BadReferenceError,
+    MissingValueError,
     OutputReference,
     ParamReference,
     StatusReference,
     UnresolvedReferenceError,
 )
-from hooks.expressions.scope import RunScope
-from hooks.expressions.templates import bind, bind_text, escape, references_in
+from hooks.expressions.scope import Previous, RunScope
+from hooks.expressions.templates import bind, bind_text, bind_word, escape, references_in
 
 OUTPUTS: dict[str, Any] = {
     "a": {"stdout": "hello\n", "list": [1, 2.5, None], "flag": True},
@@ -104,6 +105,72 @@ def test_references_are_found_wherever_they_stand() -> None:
         StatusReference("a"),
         OutputReference("b.c"),
     ]
+
+
+def at_item(item: Any, index: int) -> RunScope:
+    return RunScope("w-1", {}, {"a"}, OUTPUTS.__getitem__, lambda _: None, item=item, index=index)
+
+
+@pytest.mark.parametrize(
+    ("template", "item", "bound"),
+    [
+        ("${item}", {"a": [1]}, {"a": [1]}),
+        ("${item}", None, None),
+        ("${item.a[0]} of ${index}", {"a": [1]}, "1 of 7"),
+        ("${item[1]}", ["x", "y"], "y"),
+        ("${index}", "x", 7),
+    ],
+)
+def test_a_fan_out_has_an_item_and_its_index(template: str, item: Any, bound: Any) -> None:
+    assert bind(template, at_item(item, 7)) == bound
+
+
+@pytest.mark.parametrize("template", ["${item}", "${index}", "${secrets.KEY}"])
+def test_what_the_scope_does_not_have_is_an_error(template: str) -> None:
+    with pytest.raises(UnresolvedReferenceError):
+        bind(template, SCOPE)
+
+
+def in_round(previous: Previous | None) -> RunScope:
+    return RunScope("w-1", {}, {"ok", "draft"}, OUTPUTS.__getitem__, lambda _: None, previous_of=lambda _: previous)
+
+
+SECOND_ROUND = in_round(Previous(output={"title": "t", "note": None}, status="succeeded", comment="shorter"))
+
+
+@pytest.mark.parametrize(
+    ("template", "first", "second"),
+    [
+        ("${draft.previous.output.title}", None, "t"),
+        ("${draft.previous.output}", None, {"title": "t", "note": None}),
+        ("<${draft.previous.output.title}>", "<>", "<t>"),
+        ("<${draft.previous.output.note}>", "<>", "<>"),
+        ("${ok.previous.comment}", "", "shorter"),
+        ("${ok.previous.status}", "", "succeeded"),
+        ({"$ref": "draft.previous.output.title"}, None, "t"),
+        ({"$ref": "draft.previous.output.title", "default": "none yet"}, "none yet", "t"),
+    ],
+)
+def test_the_first_round_has_nothing_before_it(template: Any, first: Any, second: Any) -> None:
+    assert bind(template, in_round(None)) == first
+    assert bind(template, SECOND_ROUND) == second
+
+
+@pytest.mark.parametrize("template", ["${draft.previous.output.title}", {"$ref": "draft.previous.output.title"}])
+def test_nothing_before_is_empty_in_a_place_for_text(template: Any) -> None:
+    assert bind_text(template, in_round(None)) == ""
+    assert bind_word(template, in_round(None)) == ""
+    assert bind_word(template, SECOND_ROUND) == "t"
+
+
+def test_a_word_keeps_every_other_type() -> None:
+    assert bind_word("${params.none}", SCOPE) is None
+    assert bind_word("${params.n}", SCOPE) == 3
+
+
+def test_a_part_that_a_previous_output_lacks_is_an_error() -> None:
+    with pytest.raises(MissingValueError, match=r"it has title, note"):
+        bind("${draft.previous.output.titel}", SECOND_ROUND)
 
 
 def test_an_error_of_the_scope_is_not_hidden_by_a_default() -> None:

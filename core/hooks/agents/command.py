@@ -13,7 +13,7 @@ from typing import Any
 from hooks import jsonio
 from hooks.agents.answer_path import AnswerPath
 from hooks.agents.base import AgentError, Generation, GenerationRequest
-from hooks.definition.model import CommandAgent
+from hooks.definition.model import FORMAT_OPTION, CommandAgent
 from hooks.errors import JsonBorderError
 from hooks.events.payloads import ErrorClass, ErrorInfo
 from hooks.processes.exits import Exit
@@ -22,7 +22,6 @@ from hooks.processes.outputs import read_tail, read_text
 from hooks.processes.running import adopt_child, run_child
 
 PROMPT = "${prompt}"
-FORMAT = "format"
 ANSWER_LIMIT = 64 * 1024 * 1024
 _STDERR_LIMIT = 16 * 1024
 _MESSAGE_LIMIT = 2_000
@@ -41,8 +40,7 @@ class CommandAgentProcess:
         self._workflow_directory = workflow_directory
         self._extract = AnswerPath(declaration.extract) if declaration.extract is not None else None
         self._error_extract = AnswerPath(declaration.error_extract) if declaration.error_extract is not None else None
-        # The format is the step's output schema, passed by the runtime; it is no option a step may set.
-        self._honoured = frozenset(declaration.options) - {FORMAT}
+        self._honoured = declaration.honoured_options
 
     @property
     def honoured_options(self) -> frozenset[str]:
@@ -98,7 +96,7 @@ class CommandAgentProcess:
                 f"Say under `options:` of the agent which arguments it becomes.",
             )
         if request.format is not None:
-            options[FORMAT] = request.format
+            options[FORMAT_OPTION] = request.format
         return [
             word
             for name, template in self._declaration.options.items()

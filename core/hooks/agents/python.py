@@ -26,7 +26,7 @@ class PythonAgentCallable:
 
     @property
     def honoured_options(self) -> frozenset[str]:
-        return frozenset(self._declaration.model_options)
+        return self._declaration.honoured_options
 
     async def generate(self, request: GenerationRequest) -> Generation:
         reference = self._declaration.callable

@@ -40,8 +40,6 @@ _KEYS = {
 }
 _TARGET = re.compile(r".+:[A-Za-z_][A-Za-z0-9_.]*\Z")
 _ANSWER_PATH = re.compile(r"(?:(?:\A|\.)[^.\[\]]+|\[[0-9]+\])+\Z")
-_FORMAT_OPTION = "format"
-"""How an agent is told the output schema; no option that a step may set."""
 _REFERENCE = re.compile(r"\$\{\s*(?:params\.|run\.|item\b|[A-Za-z0-9_.-]+\.(?:output|status|previous)\b)")
 
 
@@ -62,12 +60,6 @@ def read_agents(source: Source, node: Node) -> dict[str, AgentDeclaration]:
         if agent is not None:
             agents[entry.key.text] = agent
     return agents
-
-
-def honoured_options(agent: AgentDeclaration) -> frozenset[str]:
-    """The model options an agent knows what to do with."""
-    options = agent.options if isinstance(agent, CommandAgent) else agent.model_options
-    return frozenset(options) - {_FORMAT_OPTION}
 
 
 def read_target(source: Source, node: Node, what: str) -> str | None:

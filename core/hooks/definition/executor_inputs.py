@@ -11,16 +11,17 @@ from typing import Any, TypeAlias
 
 from hooks.definition.agents_section import read_target
 from hooks.definition.fields import Fields, Keys, describe, read_fields
-from hooks.definition.model import HostExecutorNode
+from hooks.definition.model import HostExecutorNode, WorkNode
 from hooks.definition.shell_text import find_reference, report_pasted_text
 from hooks.definition.tree import Entry, Mapping, Node, Scalar, Sequence, Source, to_value
 from hooks.definition.values import is_text, item_of, read_bool, read_choice, read_duration, read_text, read_texts
 from hooks.expressions.references import BadReferenceError
+from hooks.expressions.secrets import BoundInput, bind_around_secrets, pointer_to
 from hooks.expressions.templates import (
     Placeholder,
     Scope,
-    bind,
     bind_text,
+    bind_word,
     escape,
     is_one_reference,
     parse_template,
@@ -37,8 +38,8 @@ OUTPUT_KEYS: AbstractMapping[str, tuple[str, ...]] = {
 """The keys of an executor's output, where they are fixed."""
 
 _SCRIPT = "script"
-_WORDS = frozenset({"argv", "lookup"})
-_TEXT = {"shell": frozenset({"stdin"}), "file": frozenset({"path", "content"})}
+WORDS = frozenset({"argv", "lookup"})
+TEXT = {"shell": frozenset({"stdin"}), "file": frozenset({"path", "content"})}
 _DURATIONS = frozenset({"settle", "idempotency_ttl"})
 
 _SHELL_KEYS = Keys(
@@ -71,10 +72,28 @@ def template_entries(input_node: Mapping) -> list[Entry]:
     return [entry for entry in input_node.entries if entry.key.text != _SCRIPT]
 
 
-def bind_input(node: HostExecutorNode, scope: Scope) -> dict[str, Json]:
-    """The input of an executor call with its references replaced. Raises UnresolvedReferenceError."""
-    text = _TEXT.get(node.executor, frozenset())
-    return {key: bind_text(value, scope) if key in text else bind(value, scope) for key, value in node.input.items()}
+def bind_input(node: HostExecutorNode, scope: Scope) -> BoundInput:
+    """The input of an executor call with its references replaced, but for secrets. Raises UnresolvedReferenceError."""
+    bound: dict[str, Json] = {}
+    pointers: list[str] = []
+    for key, value in node.input.items():
+        part = _bind_key(node.executor, key, value, scope)
+        bound[key] = part.input
+        pointers += [pointer_to("", key) + inner for inner in part.secret_pointers]
+    return BoundInput(bound, tuple(pointers))
+
+
+def bind_env(node: WorkNode, scope: Scope) -> BoundInput:
+    """What the node adds to the environment, as texts, but for secrets. Raises UnresolvedReferenceError."""
+    return bind_around_secrets(node.env, scope, bind_text)
+
+
+def _bind_key(executor: str, key: str, value: Json, scope: Scope) -> BoundInput:
+    if key in TEXT.get(executor, ()):
+        return bind_around_secrets(value, scope, bind_text)
+    if executor == "shell" and key in WORDS and isinstance(value, list):
+        return BoundInput([bind_word(word, scope) for word in value])
+    return bind_around_secrets(value, scope)
 
 
 def _input_values(fields: Fields, executor: str) -> dict[str, Json]:
@@ -85,9 +104,9 @@ def _input_values(fields: Fields, executor: str) -> dict[str, Json]:
         assert node is not None
         if key == _SCRIPT:
             values[key] = escape(str(to_value(node)))
-        elif key in _TEXT.get(executor, ()) and isinstance(node, Scalar) and is_text(node):
+        elif key in TEXT.get(executor, ()) and isinstance(node, Scalar) and is_text(node):
             values[key] = node.text
-        elif key in _WORDS and isinstance(node, Sequence):
+        elif key in WORDS and isinstance(node, Sequence):
             values[key] = [item.text if isinstance(item, Scalar) else to_value(item) for item in node.items]
         else:
             values[key.removesuffix("_ms")] = to_value(node)
@@ -115,7 +134,7 @@ def _check_shell(fields: Fields) -> None:
         )
     if "shell" in fields and "argv" in fields:
         source.report(fields.key_place("shell"), "`shell` goes with `script`, not with `argv`", "write argv: [bash, …]")
-    for key in sorted(_WORDS):
+    for key in sorted(WORDS):
         if (node := _literal(fields, key)) is not None:
             _check_argv(source, node, f"`{key}`")
     if (node := fields.value("script")) is not None:

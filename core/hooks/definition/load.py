@@ -10,7 +10,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from hooks.definition.agents_section import honoured_options, read_agents
+from hooks.definition.agents_section import read_agents
 from hooks.definition.config import Config
 from hooks.definition.defaults_section import read_defaults
 from hooks.definition.fields import Fields, Keys, did_you_mean, listed, read_fields
@@ -187,7 +187,7 @@ def _declared_names(agents: Collection[str], from_config: Collection[str]) -> li
 def _check_options(source: Source, options: Node, agent: AgentDeclaration) -> None:
     if not isinstance(options, Mapping):
         return
-    honoured = honoured_options(agent)
+    honoured = agent.honoured_options
     for entry in options.entries:
         if entry.key.text not in honoured:
             fix = (

@@ -20,6 +20,9 @@ from hooks.jsonio import canonical
 Json: TypeAlias = Any
 ParamType: TypeAlias = Literal["string", "number", "integer", "boolean", "object", "array"]
 
+FORMAT_OPTION = "format"
+"""How an agent is told the output schema; no option that a step may set."""
+
 
 class Param(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A declared parameter; `default` is msgspec.UNSET where the file gives none (a default of null is one)."""
@@ -57,6 +60,11 @@ class CommandAgent(
     repeatable: bool = True
     """False: each draw has consequences and is an effect, never made again without knowing how the last one ended."""
 
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        """The model options it knows what to do with."""
+        return frozenset(self.options) - {FORMAT_OPTION}
+
 
 class PythonAgent(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="python", tag_field="kind"
@@ -70,8 +78,40 @@ class PythonAgent(
     timeout_ms: int | None = None
     repeatable: bool = True
 
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        """The model options it knows what to do with."""
+        return frozenset(self.model_options) - {FORMAT_OPTION}
 
-AgentDeclaration: TypeAlias = CommandAgent | PythonAgent
+
+class EntryPointAgent(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    tag="entry_point",
+    tag_field="kind",
+):
+    """An agent of a kind that another distribution registers under `hooks.agents`.
+
+    `entry_point` is the kind as the file has it; `settings` are the keys beside it, which only that kind understands.
+    """
+
+    name: str
+    entry_point: str
+    settings: dict[str, Json] = {}
+    model_options: list[str] = []
+    timeout_ms: int | None = None
+    repeatable: bool = True
+
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        """The model options it knows what to do with."""
+        return frozenset(self.model_options) - {FORMAT_OPTION}
+
+
+AgentDeclaration: TypeAlias = CommandAgent | PythonAgent | EntryPointAgent
 
 
 class ExecutorDeclaration(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -1,17 +1,18 @@
 """References: the paths by which a workflow names a value, `${params.x}`, `${draft.output.title}`, `${run.id}`.
 
 A reference is first only text between `${` and `}`. What it names depends on the node ids of the workflow, because
-an id may itself hold dots: the longest known id that is followed by `.output` or `.status` is the one meant.
-Parsed, it is one of four small records; `follow` walks the rest of the path through a value.
+an id may itself hold dots: the longest known id that is followed by `.output`, `.status` or `.previous` is the one
+meant. Parsed, it is one of a few small records; `follow` walks the rest of the path through a value. Whether a
+reference may stand where it stands (an item outside a fan-out, a secret in a prompt) is not decided here.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Json: TypeAlias = Any
 Step: TypeAlias = str | int
@@ -19,13 +20,15 @@ Step: TypeAlias = str | int
 
 RESERVED_ROOTS = frozenset({"params", "run", "item", "index", "secrets", "previous"})
 """First words of a reference that are no node; a node id may not begin with one of them."""
-_NOT_YET_ROOTS = frozenset({"item", "index", "secrets", "previous"})
 _NODE_FIELDS = ("output", "status", "previous")
 
 _STEP = re.compile(r'\.(?P<key>[^\s.\[\]{}"]+)|\[(?P<index>[0-9]{1,9})\]|\[(?P<quoted>"(?:[^"\\]|\\.)*")\]')
 _ROOT = re.compile(r"[A-Za-z0-9_-]+")
 _NODE_GUESS = re.compile(r"(?P<node>.+?)\.(?:output|status|previous)(?![A-Za-z0-9_-])")
+_SECRET_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _SHOWN_KEYS = 12
+
+PreviousField: TypeAlias = Literal["output", "status", "comment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,44 @@ class RunIdReference:
     pass
 
 
-Reference: TypeAlias = ParamReference | OutputReference | StatusReference | RunIdReference
+@dataclass(frozen=True, slots=True)
+class ItemReference:
+    """The item of the list that a fan-out is at, or a part of it."""
+
+    path: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReference:
+    """The position of that item, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousReference:
+    """What a node of a loop's body was in the round before; only `output` has parts."""
+
+    node_id: str
+    field: PreviousField
+    path: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SecretReference:
+    """An environment variable whose value is never written down."""
+
+    name: str
+
+
+Reference: TypeAlias = (
+    ParamReference
+    | OutputReference
+    | StatusReference
+    | RunIdReference
+    | ItemReference
+    | IndexReference
+    | PreviousReference
+    | SecretReference
+)
 
 
 class BadReferenceError(ValueError):
@@ -92,7 +132,7 @@ def parse_reference(text: str, node_ids: Container[str]) -> Reference:
     if field == "output":
         return OutputReference(node_id, tuple(path))
     if field == "previous":
-        raise BadReferenceError(f"`${{{text}}}`: `previous` is not supported yet")
+        return _parse_previous(node_id, path, text)
     if path:
         raise BadReferenceError(
             f"`${{{text}}}`: a status is text and has no parts", fix=f"write `${{{node_id}.status}}`"
@@ -135,16 +175,49 @@ def _part(value: Json, step: Step) -> Json:
 
 
 def _parse_reserved(root: str, text: str) -> Reference:
-    if root in _NOT_YET_ROOTS:
-        raise BadReferenceError(f"`${{{text}}}`: `{root}` is not supported yet")
-    first, *path = _parse_path(text[len(root) :], text) or (None,)
-    if root == "run":
-        if first == "id" and not path:
+    path = _parse_path(text[len(root) :], text)
+    first, rest = (path[0], path[1:]) if path else (None, ())
+    match root:
+        case "run" if path == ("id",):
             return RunIdReference()
-        raise BadReferenceError(f"`${{{text}}}`: of a run only `id` can be referred to", fix="write `${run.id}`")
-    if not isinstance(first, str):
-        raise BadReferenceError(f"`${{{text}}}` names no param", fix="write `${params.NAME}`")
-    return ParamReference(first, tuple(path))
+        case "run":
+            raise BadReferenceError(f"`${{{text}}}`: of a run only `id` can be referred to", fix="write `${run.id}`")
+        case "params" if isinstance(first, str):
+            return ParamReference(first, rest)
+        case "params":
+            raise BadReferenceError(f"`${{{text}}}` names no param", fix="write `${params.NAME}`")
+        case "item":
+            return ItemReference(path)
+        case "index" if not path:
+            return IndexReference()
+        case "index":
+            raise BadReferenceError(f"`${{{text}}}`: an index is a number and has no parts", fix="write `${index}`")
+        case "secrets" if isinstance(first, str) and not rest and _SECRET_NAME.match(first):
+            return SecretReference(first)
+        case "secrets":
+            raise BadReferenceError(f"`${{{text}}}` names no secret", fix="write `${secrets.NAME}`")
+        case _:
+            raise BadReferenceError(
+                f"`${{{text}}}` does not say of which node",
+                fix="write `${NODE.previous.output}`, `.status` or `.comment`",
+            )
+
+
+def _parse_previous(node_id: str, path: Sequence[Step], text: str) -> PreviousReference:
+    match path:
+        case ["output", *parts]:
+            return PreviousReference(node_id, "output", tuple(parts))
+        case ["status" | "comment" as field]:
+            return PreviousReference(node_id, field)
+        case ["status" | "comment" as field, *_]:
+            raise BadReferenceError(
+                f"`${{{text}}}`: the {field} is text and has no parts", fix=f"write `${{{node_id}.previous.{field}}}`"
+            )
+        case _:
+            raise BadReferenceError(
+                f"`${{{text}}}`: of a previous round only `output`, `status` and `comment` can be referred to",
+                fix=f"write `${{{node_id}.previous.output}}`",
+            )
 
 
 def _longest_known_node(text: str, node_ids: Container[str]) -> str | None:
@@ -191,7 +264,7 @@ def _unknown_node(text: str, node_ids: Container[str]) -> BadReferenceError:
     name = guess["node"] if guess else re.split(r"[.\[]", text, maxsplit=1)[0]
     if name in node_ids:
         return BadReferenceError(
-            f"`${{{text}}}`: of a node only `output` and `status` can be referred to",
+            f"`${{{text}}}`: of a node only `output`, `status` and `previous` can be referred to",
             fix=f"write `${{{name}.output}}`",
         )
     return BadReferenceError(

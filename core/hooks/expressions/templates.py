@@ -1,9 +1,9 @@
 """Templates: values in which text may hold references, and how they are bound.
 
 A string that is exactly one reference becomes the value it names, type and all; in any other string a reference
-becomes text (strings as they are, other values as compact JSON). `{"$ref": path, "default": value}` names a value
-where no string fits. What was bound is data and is never looked at for references again; keys of objects are never
-templates.
+becomes text (strings as they are, other values as compact JSON, nothing for what a previous round does not have).
+`{"$ref": path, "default": value}` names a value where no string fits. What was bound is data and is never looked at
+for references again; keys of objects are never templates.
 
 Templates come from checked definitions, whose depth is bounded (definition/source.py): plain recursion is safe here.
 """
@@ -18,6 +18,7 @@ from typing import Any, Protocol, TypeAlias, TypeGuard
 from hooks.expressions.references import (
     BadReferenceError,
     MissingValueError,
+    PreviousReference,
     Reference,
     parse_reference,
 )
@@ -128,7 +129,27 @@ def bind(value: Json, scope: Scope) -> Json:
 
 def bind_text(value: Json, scope: Scope) -> str:
     """The template as text, for places that hold nothing else. Raises UnresolvedReferenceError."""
+    if isinstance(value, str):
+        return "".join(
+            piece if isinstance(piece, str) else text_of(piece.path, scope) for piece in parse_template(value)
+        )
+    if is_ref_object(value) and "default" not in value:
+        return text_of(value["$ref"], scope)
     return as_text(bind(value, scope))
+
+
+def bind_word(value: Json, scope: Scope) -> Json:
+    """An element of a command's argv: bound like any value, but empty text for what a previous round does not have."""
+    bound = bind(value, scope)
+    return "" if bound is None and bind_text(value, scope) == "" else bound
+
+
+def text_of(path: str, scope: Scope) -> str:
+    """What a reference becomes within a text. Raises UnresolvedReferenceError."""
+    reference = parse_reference(path, scope.node_ids)
+    value = scope.lookup(reference)
+    # In a loop's first round there is no round before: a prompt is to say nothing then, and not "null".
+    return "" if value is None and isinstance(reference, PreviousReference) else as_text(value)
 
 
 def as_text(value: Json) -> str:
@@ -140,16 +161,18 @@ def _bind_string(text: str, scope: Scope) -> Json:
     pieces = parse_template(text)
     if len(pieces) == 1 and isinstance(pieces[0], Placeholder):
         return _value_of(pieces[0].path, scope)
-    return "".join(piece if isinstance(piece, str) else as_text(_value_of(piece.path, scope)) for piece in pieces)
+    return bind_text(text, scope)
 
 
 def _bind_ref_object(ref: Mapping[str, Json], scope: Scope) -> Json:
+    reference = parse_reference(ref["$ref"], scope.node_ids)
     try:
-        return _value_of(ref["$ref"], scope)
+        value = scope.lookup(reference)
     except MissingValueError:
         if "default" not in ref:
             raise
         return ref["default"]
+    return ref.get("default") if value is None and isinstance(reference, PreviousReference) else value
 
 
 def _value_of(path: str, scope: Scope) -> Json:

@@ -193,7 +193,7 @@ class _Attempt:
             scope = run_scope(self.run.state, recorder.resolve)
             try:
                 is_agent = isinstance(node, SubagentNode)
-                bound = bind_text(node.prompt, scope) if isinstance(node, SubagentNode) else bind_input(node, scope)
+                bound = bind_text(node.prompt, scope) if isinstance(node, SubagentNode) else bind_input(node, scope).input
             except UnresolvedReferenceError as error:
                 raise StepError(_error("UnresolvedReference", "userFault", str(error))) from error
             recorder.record(

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from hooks.definition.agents_section import honoured_options
 from hooks.definition.model import Node, SubagentNode, Workflow
 from hooks.events.payloads import ErrorInfo
 from hooks.kernel.state import AttemptState
@@ -53,7 +52,7 @@ class HookPoints:
         self._pipeline = pipeline
         self._recorder = recorder
         self._definition = definition
-        self._honoured = {agent.name: honoured_options(agent) for agent in definition.agents}
+        self._honoured = {agent.name: agent.honoured_options for agent in definition.agents}
         self._tell = tell
 
     async def component_pre_execute(self, attempt: AttemptState) -> dict[str, Any]:
