@@ -5,14 +5,12 @@ A node's position is its place in the file, which is also the order of dispatch.
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hooks.definition.model import LoopNode, Node
-
-_TOLERANT = re.compile(r"\.status\b|\balways\(\)")
+from hooks.expressions.conditions import tolerates_failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ def build_graph(nodes: Sequence[Node], *, stops_on_failure: bool = True) -> Grap
         position=position,
         dependants=tuple(map(tuple, dependants)),
         dependencies=tuple(dependencies),
-        tolerant=tuple(isinstance(node.condition, str) and bool(_TOLERANT.search(node.condition)) for node in nodes),
+        tolerant=tuple(tolerates_failure(node.condition) for node in nodes),
         sinks=tuple(node.id for node, after in zip(nodes, dependants, strict=True) if not after),
         stops_on_failure=stops_on_failure,
         bodies={

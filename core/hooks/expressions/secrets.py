@@ -166,6 +166,7 @@ def _part(value: Json, step: str, pointer: str) -> Json:
 
 
 def _marked_text(value: Json, pointer: str) -> str:
-    if isinstance(value, dict) and value.keys() == {SECRET} and isinstance(value[SECRET], str):
-        return value[SECRET]
-    raise ValueError(f"at `{pointer}` no secret belongs")
+    text = value[SECRET] if isinstance(value, dict) and value.keys() == {SECRET} else None
+    if not isinstance(text, str):
+        raise ValueError(f"at `{pointer}` no secret belongs")
+    return text
