@@ -21,7 +21,8 @@ from typing import Any, BinaryIO
 SHORTEST = 8
 """Bytes a value, or a line of one, needs to be masked."""
 
-_CHUNK = 1 << 20
+READ_BYTES = 1 << 20
+"""How much of a file is looked at at once."""
 _BASE64_LINE = 76
 
 
@@ -172,7 +173,7 @@ def _base64_lines(encoded: bytes) -> Iterator[bytes]:
 
 
 def _parts(file: BinaryIO) -> Iterator[bytes]:
-    while part := file.read(_CHUNK):
+    while part := file.read(READ_BYTES):
         yield part
 
 

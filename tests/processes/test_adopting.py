@@ -17,6 +17,7 @@ from hooks.processes.exits import Exit
 from hooks.processes.launch import Child, launch
 from hooks.processes.process_table import find_marked
 from hooks.processes.running import adopt_child
+from hooks.secrets import Masker
 
 _DRIVER = """
 import asyncio, os, sys
@@ -147,3 +148,25 @@ def test_a_torn_exit_leaves_the_outcome_unknown(tmp_path: Path, torn: bytes) -> 
     (child.directory / "exit.json").write_bytes(torn)
 
     assert adopt(child) is None
+
+
+def test_secrets_are_masked_in_what_a_child_of_a_killed_driver_has_printed(tmp_path: Path) -> None:
+    child = shell(tmp_path, "echo s3cret-value; touch ready; sleep 0.1")
+    orphan(child, tmp_path / "ready")
+
+    async def scenario() -> Exit | None:
+        async with asyncio.timeout(20):
+            masker = Masker({"TOKEN": "s3cret-value"})
+            return await adopt_child(child.directory, child.marker, grace_ms=1_000, masker=masker)
+
+    assert asyncio.run(scenario()) == Exit(code=0)
+    assert (child.directory / "stdout").read_text() == "[secret TOKEN]\n"
+
+
+@pytest.mark.parametrize("escape", ["kill -STOP $$; sleep 9999", "setsid -f sleep 9999; sleep 9999"])
+def test_stopped_and_escaped_processes_of_a_killed_driver_are_ended(tmp_path: Path, escape: str) -> None:
+    child = shell(tmp_path, f"touch ready; {escape}")
+    orphan(child, tmp_path / "ready")
+
+    assert asyncio.run(kill_marked(child.marker, 1_000)) == ()
+    assert alive(child.marker) == []

@@ -8,6 +8,7 @@ import os
 import resource
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from hooks.processes.exits import Exit, read_exit
 from hooks.processes.launch import Child, CouldNotStartError
 from hooks.processes.process_table import find_tree
 from hooks.processes.running import run_child
+from hooks.secrets import Masker
 
 
 def run(child: Child, grace_ms: int = 5_000) -> Exit:
@@ -106,7 +108,7 @@ def test_files_of_an_attempt_are_for_its_owner(tmp_path: Path) -> None:
 
     run(child)
     modes = {path.name: path.stat().st_mode & 0o777 for path in child.directory.iterdir()}
-    assert modes == dict.fromkeys(["stdin", "stdout", "stderr", "exit.json"], 0o600)
+    assert modes == dict.fromkeys(["stdout", "stderr", "exit.json"], 0o600)
 
 
 def test_a_second_start_in_a_directory_forgets_the_first(tmp_path: Path) -> None:
@@ -315,3 +317,76 @@ def test_where_the_starter_ignores_sigchld_the_outcome_is_still_known(tmp_path: 
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
     assert ended == Exit(code=3)
+
+
+def test_the_kill_is_announced_once_and_before_it_comes(tmp_path: Path) -> None:
+    """B20"""
+    child = shell(tmp_path, "trap '' TERM; touch ready; sleep 9999 & while :; do sleep 0.01; done")
+    announced: list[bool] = []
+
+    async def scenario() -> None:
+        running = asyncio.create_task(
+            run_child(child, grace_ms=50, on_kill=lambda: announced.append(bool(alive(child.marker))))
+        )
+        await until((tmp_path / "ready").exists)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(scenario())
+    assert announced == [True]
+
+
+def test_what_ends_within_its_grace_is_not_announced_as_killed(tmp_path: Path) -> None:
+    child = shell(tmp_path, "touch ready; sleep 9999")
+    announced: list[int] = []
+
+    async def scenario() -> None:
+        running = asyncio.create_task(run_child(child, grace_ms=20_000, on_kill=lambda: announced.append(1)))
+        await until((tmp_path / "ready").exists)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(scenario())
+    assert announced == []
+
+
+def test_many_cancelled_at_once_leave_nothing(tmp_path: Path) -> None:
+    """B18. They share their looks at the process table."""
+    children = [shell(tmp_path, "sleep 9999 & touch $HOOKS_ATTEMPT.ready; sleep 9999") for _ in range(32)]
+
+    async def scenario() -> None:
+        running = [asyncio.create_task(run_child(child, grace_ms=20_000)) for child in children]
+        await until(lambda: all((tmp_path / f"{child.marker}.ready").exists() for child in children))
+        for task in running:
+            task.cancel()
+        ended = await asyncio.gather(*running, return_exceptions=True)
+        assert [type(end) for end in ended] == [asyncio.CancelledError] * len(children)
+
+    asyncio.run(scenario())
+    assert [child for child in children if alive(child.marker)] == []
+
+
+def test_stdin_leaves_nothing_on_disk(tmp_path: Path) -> None:
+    child = make_child(tmp_path, "cat", stdin=b"a secret of the step")
+
+    run(child)
+    assert [path.name for path in child.directory.iterdir() if b"secret" in path.read_bytes()] == ["stdout"]
+
+
+def test_secrets_are_masked_in_what_was_printed(tmp_path: Path) -> None:
+    masker = Masker({"TOKEN": "s3cret-value"})
+    child = replace(shell(tmp_path, "echo a s3cret-value; echo s3cret-value >&2"), masker=masker)
+
+    assert run(child) == Exit(code=0)
+    assert (child.directory / "stdout").read_text() == "a [secret TOKEN]\n"
+    assert (child.directory / "stderr").read_text() == "[secret TOKEN]\n"
+
+
+def test_secrets_are_masked_in_what_a_cancelled_command_has_printed(tmp_path: Path) -> None:
+    masker = Masker({"TOKEN": "s3cret-value"})
+    child = replace(shell(tmp_path, "echo s3cret-value; touch ready; sleep 9999"), masker=masker)
+
+    asyncio.run(cancel_when(child, tmp_path / "ready"))
+    assert (child.directory / "stdout").read_text() == "[secret TOKEN]\n"

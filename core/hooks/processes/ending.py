@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from hooks.processes.process_table import LiveProcess, find_tree, is_alive, send_signal
+from hooks.processes.process_table import LiveProcess, is_alive, send_signal
+from hooks.processes.shared_look import look
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.002, 0.05
 _OUT_OF_DESCRIPTORS = frozenset({errno.EMFILE, errno.ENFILE})
@@ -29,11 +30,13 @@ class Ending:
 
 
 Find: TypeAlias = Callable[[], Iterable[LiveProcess]]
+OnKill: TypeAlias = Callable[[], None]
 
 
-async def end_all(find: Find, grace_ms: int) -> Ending:
-    """End all that `find` finds, also what appears meanwhile; return when it finds no more.
+async def end_all(find: Find, grace_ms: int, *, on_kill: OnKill | None = None) -> Ending:
+    """End all that `find` finds, also what appears meanwhile; return when it finds no more, twice in a row.
 
+    `on_kill` is called once, just before the first KILL; it must not raise, or what it spoke of would live on.
     A cancellation while this waits skips the grace, and is held back.
     """
     loop = asyncio.get_running_loop()
@@ -42,6 +45,7 @@ async def end_all(find: Find, grace_ms: int) -> Ending:
     refused: set[LiveProcess] = set()
     alive: set[LiveProcess] = set()
     cancelled: asyncio.CancelledError | None = None
+    is_killing = found_none = False
     pause = FIRST_PAUSE
     while True:
         try:
@@ -51,31 +55,37 @@ async def end_all(find: Find, grace_ms: int) -> Ending:
                 raise
             # Cannot look just now. That is no sign that they are gone: look again.
         else:
-            if not alive:
+            if not alive and found_none:
                 return Ending(tuple(refused), cancelled)
-        refused.update(process for process in alive if not _tell(process, told, kill=loop.time() >= deadline))
+            # One that forks and ends while a look is being taken can hide its child from that look, not from the next.
+            found_none = not alive
+        if alive and not is_killing and loop.time() >= deadline:
+            is_killing = True
+            if on_kill is not None:
+                on_kill()
+        refused.update(process for process in alive if not _tell(process, told, kill=is_killing))
         try:
-            await asyncio.sleep(min(pause, max(deadline - loop.time(), FIRST_PAUSE)))
+            await asyncio.sleep(0 if found_none else min(pause, max(deadline - loop.time(), FIRST_PAUSE)))
         except asyncio.CancelledError as error:
             cancelled = error
             deadline = loop.time()
         pause = min(pause * 1.5, LONGEST_PAUSE)
 
 
-async def end_tree(find: Find, grace_ms: int) -> tuple[LiveProcess, ...]:
+async def end_tree(find: Find, grace_ms: int, *, on_kill: OnKill | None = None) -> tuple[LiveProcess, ...]:
     """As `end_all`, but a cancellation that came meanwhile passes at the end; the processes that were refused."""
-    ending = await end_all(find, grace_ms)
+    ending = await end_all(find, grace_ms, on_kill=on_kill)
     if ending.cancelled is not None:
         raise ending.cancelled
     return ending.refused
 
 
-async def kill_marked(marker: str, grace_ms: int) -> tuple[LiveProcess, ...]:
+async def kill_marked(marker: str, grace_ms: int, *, on_kill: OnKill | None = None) -> tuple[LiveProcess, ...]:
     """End every process that carries the marker, and what descends from it.
 
     Returned are those that may not be signalled (another user's, after sudo): they live on.
     """
-    return await end_tree(lambda: find_tree(marker), grace_ms)
+    return await end_tree(lambda: look().tree(marker), grace_ms, on_kill=on_kill)
 
 
 def _still_alive(known: set[LiveProcess], find: Find) -> set[LiveProcess]:

@@ -1,7 +1,8 @@
 """Starts a command under the launcher: a few lines of sh that outlive the driver and write down how the command ended.
 
-The driver may be killed at any instant and its children go on. So nothing of a child hangs on the driver: stdin is a
-file written before, stdout and stderr are files, there is no pipe; and the launcher, not the driver, writes exit.json.
+The driver may be killed at any instant and its children go on. So nothing of a child hangs on the driver: stdin is
+written before, stdout and stderr are files, there is no pipe; and the launcher, not the driver, writes exit.json.
+stdin is a file in memory, since it may hold secrets, and what it holds otherwise is in the run already.
 
 exit.json is written in place by one printf, not renamed into place: a rename would need a forked `mv`, half a
 millisecond a step. It is safe because no proper prefix of {"exitCode":0} is a JSON object: what a crash, a full disk or
@@ -25,8 +26,9 @@ from pathlib import Path
 from hooks.errors import StorageError
 from hooks.processes.exits import EXIT_FILE, LAST_SIGNAL
 from hooks.processes.process_table import MARKER_VARIABLE
+from hooks.secrets import Masker
 
-STDIN, STDOUT, STDERR = "stdin", "stdout", "stderr"
+STDOUT, STDERR = "stdout", "stderr"
 
 _LAUNCHER = f"""\
 directory=$1; shift
@@ -52,10 +54,10 @@ class CouldNotStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A command to run. `directory` exists and takes stdin, stdout, stderr and exit.json of this start alone.
+    """A command to run. `directory` exists and takes stdout, stderr and exit.json of this start alone.
 
     `environment` is the whole environment of the command, apart from HOOKS_ATTEMPT, which `marker` becomes: by it the
-    command and all it starts are found again after a crash.
+    command and all it starts are found again after a crash. `masker` is for what the command has printed.
     """
 
     argv: Sequence[str]
@@ -64,6 +66,7 @@ class Child:
     directory: Path
     marker: str
     stdin: bytes = b""
+    masker: Masker | None = None
 
 
 def launch(child: Child) -> subprocess.Popen[bytes]:
@@ -147,11 +150,11 @@ def _hidden_from_shell(environment: Mapping[str, str]) -> list[str]:
 
 
 def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, int, int]:
-    """stdin, stdout and stderr of the start, as files of the attempt's directory. Raises StorageError."""
+    """stdin, stdout and stderr of the start. Raises StorageError."""
     try:
         (directory / EXIT_FILE).unlink(missing_ok=True)
         return (
-            _stdin(directory / STDIN, stdin, files),
+            _stdin(stdin, files),
             _output(directory / STDOUT, files),
             _output(directory / STDERR, files),
         )
@@ -163,12 +166,14 @@ def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, i
         ) from error
 
 
-def _stdin(path: Path, data: bytes, files: ExitStack) -> int:
+def _stdin(data: bytes, files: ExitStack) -> int:
     if not data:
         return subprocess.DEVNULL
-    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+    descriptor = _closed_by(files, os.memfd_create("stdin"))
+    with open(descriptor, "wb", closefd=False) as file:
         file.write(data)
-    return _closed_by(files, os.open(path, os.O_RDONLY))
+        file.seek(0)
+    return descriptor
 
 
 def _output(path: Path, files: ExitStack) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 MARKER_VARIABLE = "HOOKS_ATTEMPT"
+_MARKER_ENTRY = f"\0{MARKER_VARIABLE}=".encode()
+_READ_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +32,7 @@ class LiveProcess:
 def read_process(pid: int) -> LiveProcess | None:
     """The process of that number, or None if there is none or only a zombie."""
     try:
-        with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
-            stat = file.read()
+        stat = _read(f"/proc/{pid}/stat")
     except (FileNotFoundError, ProcessLookupError):
         return None
     # The name in parentheses may itself hold spaces and parentheses: what follows the last one is fields 3 onwards.
@@ -49,39 +50,65 @@ def is_alive(process: LiveProcess) -> bool:
     return read_process(process.pid) == process
 
 
+class ProcessTable:
+    """One look at all living processes but this one: a command that ends the tree it runs in must live to say so.
+
+    Whoever asks it several things pays for one look. The environments, the dearer half, are read at the first question
+    about a marker.
+    """
+
+    def __init__(self) -> None:
+        own = os.getpid()
+        pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+        self._processes = [process for pid in pids if pid != own and (process := read_process(pid))]
+
+    @cached_property
+    def _markers(self) -> dict[int, bytes]:
+        return {process.pid: marker for process in self._processes if (marker := _marker(process.pid)) is not None}
+
+    def marked(self, marker: str) -> list[LiveProcess]:
+        """Those with HOOKS_ATTEMPT=`marker` in their environment."""
+        sought = marker.encode()
+        return [process for process in self._processes if self._markers.get(process.pid) == sought]
+
+    def group(self, group: int) -> list[LiveProcess]:
+        """The members of a process group whose leader has been reaped."""
+        members = [process for process in self._processes if process.group == group]
+        # A group that has members keeps its number from being given away. A process of that number is thus a newcomer.
+        return [] if any(process.pid == group for process in members) else members
+
+    def tree(self, marker: str, launcher: int | None = None) -> list[LiveProcess]:
+        """What belongs to one attempt: what carries its marker or lives in the launcher's session, and what descends.
+
+        `launcher` must not have been reaped: its number could be another's by then.
+        """
+        found = {process.pid: process for process in self.marked(marker)}
+        if launcher is not None:
+            for process in self._processes:
+                if launcher in (process.pid, process.group, process.session):
+                    found[process.pid] = process
+        waiting = list(found)
+        while waiting:
+            for child in self._children.get(waiting.pop(), ()):
+                if child.pid not in found:
+                    found[child.pid] = child
+                    waiting.append(child.pid)
+        return list(found.values())
+
+    @cached_property
+    def _children(self) -> dict[int, list[LiveProcess]]:
+        children: dict[int, list[LiveProcess]] = {}
+        for process in self._processes:
+            children.setdefault(process.parent, []).append(process)
+        return children
+
+
 def find_marked(marker: str) -> list[LiveProcess]:
-    """The living processes with HOOKS_ATTEMPT=`marker` in their environment, this one excepted."""
-    entry = f"{MARKER_VARIABLE}={marker}".encode()
-    return [process for process in _others() if entry in _environment(process.pid)]
-
-
-def find_group(group: int) -> list[LiveProcess]:
-    """The living members of a process group whose leader has been reaped."""
-    members = [process for process in _others() if process.group == group]
-    # A group that has members keeps its number from being given away. A process of that number is thus a newcomer.
-    return [] if any(process.pid == group for process in members) else members
+    return ProcessTable().marked(marker)
 
 
 def find_tree(marker: str, launcher: int | None = None) -> list[LiveProcess]:
-    """What belongs to one attempt: what carries its marker or lives in the launcher's session, and their descendants.
-
-    `launcher` must not have been reaped: its number could be another's by then.
-    """
-    entry = f"{MARKER_VARIABLE}={marker}".encode()
-    children: dict[int, list[LiveProcess]] = {}
-    found: dict[int, LiveProcess] = {}
-    for process in _others():
-        children.setdefault(process.parent, []).append(process)
-        in_session = launcher is not None and launcher in (process.pid, process.group, process.session)
-        if in_session or entry in _environment(process.pid):
-            found[process.pid] = process
-    waiting = list(found)
-    while waiting:
-        for child in children.get(waiting.pop(), ()):
-            if child.pid not in found:
-                found[child.pid] = child
-                waiting.append(child.pid)
-    return list(found.values())
+    return ProcessTable().tree(marker, launcher)
 
 
 def send_signal(process: LiveProcess, number: signal.Signals) -> bool:
@@ -116,18 +143,30 @@ def _signal_by_pid(process: LiveProcess, number: signal.Signals) -> bool:
     return True
 
 
-def _others() -> Iterator[LiveProcess]:
-    """Every living process but this one: a command that ends the tree it runs in must live to say so."""
-    own = os.getpid()
-    for name in os.listdir("/proc"):
-        if name.isdecimal() and int(name) != own and (process := read_process(int(name))):
-            yield process
-
-
-def _environment(pid: int) -> list[bytes]:
-    """The environment the process was started with; empty where another user's process hides it."""
+def _marker(pid: int) -> bytes | None:
+    """HOOKS_ATTEMPT as the process was started with; None where another user's process hides its environment."""
     try:
-        with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-            return file.readall().split(b"\0")
+        environment = b"\0" + _read(f"/proc/{pid}/environ")
     except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return []
+        return None
+    start = environment.find(_MARKER_ENTRY)
+    if start < 0:
+        return None
+    start += len(_MARKER_ENTRY)
+    end = environment.find(b"\0", start)
+    return environment[start : end if end >= 0 else None]
+
+
+def _read(path: str) -> bytes:
+    """A whole file of /proc; by bare calls, since a look at all processes makes hundreds of them."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        data = os.read(descriptor, _READ_BYTES)
+        if len(data) < _READ_BYTES:
+            return data
+        parts = [data]
+        while part := os.read(descriptor, _READ_BYTES):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)

@@ -15,61 +15,92 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from hooks.processes.ending import FIRST_PAUSE, LONGEST_PAUSE, Ending, end_all, end_tree
+from hooks.callables import in_thread
+from hooks.processes.ending import FIRST_PAUSE, LONGEST_PAUSE, Ending, OnKill, end_all, end_tree
 from hooks.processes.exits import Exit, exit_of, read_exit
-from hooks.processes.launch import Child, launch
-from hooks.processes.process_table import find_group, find_marked, find_tree, is_alive
+from hooks.processes.launch import STDERR, STDOUT, Child, launch
+from hooks.processes.process_table import is_alive
+from hooks.processes.shared_look import look
+from hooks.secrets import Masker
 
 # What is left in the background after the command has ended gets this long to go by itself.
 _LEAK_GRACE_MS = 300
 
 
-async def run_child(child: Child, *, grace_ms: int) -> Exit:
-    """Run the command to its end. Raises CouldNotStartError.
+async def run_child(child: Child, *, grace_ms: int, on_kill: OnKill | None = None) -> Exit:
+    """Run the command to its end; what it left in stdout and stderr is masked by then. Raises CouldNotStartError.
 
     Background processes left in its process group are ended and named. One that went into a session of its own is a
     daemon, meant to stay, and is left alone, except on cancellation.
-    Cancelled, it ends the whole tree (TERM to all, `grace_ms`, KILL) and then lets the cancellation pass; a second
-    cancellation skips the grace.
+    Cancelled, it ends the whole tree (TERM to all, `grace_ms`, `on_kill`, KILL) and then lets the cancellation pass; a
+    second cancellation skips the grace.
     """
     launcher = launch(child)
     try:
         await _ended(launcher.pid)
     except asyncio.CancelledError as cancelled:
-        ending = await end_all(lambda: find_tree(child.marker, launcher.pid), grace_ms)
+        ending = await end_all(lambda: look().tree(child.marker, launcher.pid), grace_ms, on_kill=on_kill)
         _reap(launcher)
         _note(cancelled, ending)
+        await _mask(child.directory, child.masker)
         raise
     status = _reap(launcher)
+    try:
+        leaked = await _end_leaked(launcher.pid)
+    finally:
+        await _mask(child.directory, child.masker)
     # Nobody to tell the status (SIGCHLD ignored by who started us): the launcher has written it down as well.
     ended = exit_of(status) if status is not None else read_exit(child.directory) or Exit()
-    return replace(ended, leaked=await _end_leaked(launcher.pid))
+    return replace(ended, leaked=leaked)
 
 
-async def adopt_child(directory: Path, marker: str, *, grace_ms: int) -> Exit | None:
+async def adopt_child(
+    directory: Path, marker: str, *, grace_ms: int, masker: Masker | None = None, on_kill: OnKill | None = None
+) -> Exit | None:
     """Wait for a command whose driver died, and say how it ended; None if that cannot be known. Starts nothing.
 
-    Everything that still carries the marker afterwards is ended: nothing may live beside what is done next.
+    Everything that still carries the marker afterwards is ended: nothing may live beside what is done next. What was
+    left in stdout and stderr is masked, whatever is returned.
     Cancelled, it ends the tree as `run_child` does. The caller bounds the wait with asyncio.timeout.
     """
     try:
         ended = await _settled(directory, marker)
     except asyncio.CancelledError as cancelled:
-        _note(cancelled, await end_all(lambda: find_tree(marker), grace_ms))
+        _note(cancelled, await end_all(lambda: look().tree(marker), grace_ms, on_kill=on_kill))
+        await _mask(directory, masker)
         raise
-    left = find_tree(marker)
-    await end_tree(lambda: find_tree(marker), _LEAK_GRACE_MS)
+    left = look().tree(marker)
+    try:
+        await end_tree(lambda: look().tree(marker), _LEAK_GRACE_MS)
+    finally:
+        await _mask(directory, masker)
     return replace(ended, leaked=tuple(process.pid for process in left)) if ended else None
+
+
+async def _mask(directory: Path, masker: Masker | None) -> None:
+    """Take the secrets out of what was captured. A cancellation is held back: none of them may stay for its sake."""
+    if masker is None:
+        return
+    masking = in_thread(lambda: [masker.mask_file(directory / name) for name in (STDOUT, STDERR)])
+    cancelled: asyncio.CancelledError | None = None
+    while not masking.done():
+        try:
+            await asyncio.wait({masking})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    masking.result()
+    if cancelled is not None:
+        raise cancelled
 
 
 async def _settled(directory: Path, marker: str) -> Exit | None:
     """Wait until exit.json is whole or nothing with the marker lives."""
-    alive = find_marked(marker)
+    alive = look().marked(marker)
     pause = FIRST_PAUSE
     while alive and read_exit(directory) is None:
         await asyncio.sleep(pause)
         pause = min(pause * 1.5, LONGEST_PAUSE)
-        alive = [process for process in alive if is_alive(process)] or find_marked(marker)
+        alive = [process for process in alive if is_alive(process)] or look().marked(marker)
     if alive:
         # The launcher itself has one line to go after writing exit.json; it is not a leak.
         await asyncio.sleep(FIRST_PAUSE * 5)
@@ -130,8 +161,8 @@ async def _end_leaked(group: int) -> tuple[int, ...]:
         return ()
     except PermissionError:
         pass  # members there are, though not ours to signal
-    leaked = find_group(group)
-    await end_tree(lambda: find_group(group), _LEAK_GRACE_MS)
+    leaked = look().group(group)
+    await end_tree(lambda: look().group(group), _LEAK_GRACE_MS)
     return tuple(process.pid for process in leaked)
 
 
