@@ -32,9 +32,12 @@ class Masker:
     def __init__(self, values: Mapping[str, str]) -> None:
         self._names = sorted(values)
         self.unmasked_names = tuple(name for name in self._names if 0 < len(_raw(values[name])) < SHORTEST)
+        # A line of one value may be the whole of another, whose name then says more.
+        forms = [(_raw(values[name]), name) for name in self._names]
+        forms += [(form, name) for value, name in forms for form in _derived_forms(value)]
         marks: dict[bytes, bytes] = {}
-        for name in self._names:
-            for form in _forms(_raw(values[name])):
+        for form, name in forms:
+            if len(form) >= SHORTEST:
                 marks.setdefault(form, f"[secret {name}]".encode())
         self._in_bytes = _Replacement(marks)
         # Only what is text can stand in text; and what is text is never found at a place that is none.
@@ -110,7 +113,7 @@ class _Replacement:
             window = part if kept is None else kept + part
             # What begins later than this may be cut off by the end of the window.
             settled, position = max(0, len(window) - self._longest), 0
-            for found in self._pattern.finditer(window):
+            for found in self._pattern.finditer(window) if self._is_in(window) else ():
                 if found.start() >= settled:
                     break
                 yield window[position : found.start()]
@@ -134,12 +137,11 @@ def _is_text(form: bytes) -> bool:
     return False
 
 
-def _forms(value: bytes) -> Iterator[bytes]:
-    """Every way in which the value is looked for."""
+def _derived_forms(value: bytes) -> Iterator[bytes]:
+    """Every other way in which the value is looked for; those that come out too short are left out by who asks."""
     if len(value) < SHORTEST:
         return
-    lines = [line for line in value.splitlines() if len(line) >= SHORTEST]
-    for plain in (value, *lines):
+    for plain in (value, *value.splitlines()):
         yield plain
         if _is_text(plain):
             yield json.dumps(plain.decode())[1:-1].encode()
@@ -167,9 +169,8 @@ def _base64_lines(encoded: bytes) -> Iterator[bytes]:
     if len(encoded) > _BASE64_LINE:
         for start in range(0, len(encoded), _BASE64_LINE):
             # The last characters depend on what follows the value, often a line end.
-            line = encoded[start : start + _BASE64_LINE] if start + _BASE64_LINE < len(encoded) else encoded[start:-4]
-            if len(line) >= SHORTEST:
-                yield line
+            is_last = start + _BASE64_LINE >= len(encoded)
+            yield encoded[start:-4] if is_last else encoded[start : start + _BASE64_LINE]
 
 
 def _parts(file: BinaryIO) -> Iterator[bytes]:
