@@ -6,12 +6,13 @@ import pytest
 
 from hooks.definition.model import Retry
 from hooks.events.payloads import EVENT_TYPES, ActivityFailed, AttemptCreated, ErrorInfo
-from hooks.ids import ActivityId
-from hooks.kernel.apply import APPLY, IllegalEventError
+from hooks.ids import ActivityId, NodeId, work_activity
+from hooks.kernel.apply import APPLY
 from hooks.kernel.decide import Perform, Record, WakeAt
+from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.retry_rules import delay_ms
 from hooks.kernel.status import run_status
-from tests.kernel.simulation import BLOCKED, FATAL, RETRYABLE, Simulation, agent, effect, workflow
+from tests.kernel.simulation import BLOCKED, FATAL, RETRYABLE, RUN, Simulation, agent, effect, workflow
 
 
 def started(simulation: Simulation) -> list[str]:
@@ -25,10 +26,14 @@ def started(simulation: Simulation) -> list[str]:
 
 def finish(simulation: Simulation, node_id: str) -> None:
     """Carry the open attempt of a node to its end and decide what follows from that."""
-    activity_id = simulation.state.by_node[node_id].activity_id  # type: ignore[index]
+    activity_id = work_activity(RUN, NodeId(node_id))
     while activity_id in simulation.state.open:
         simulation.advance(simulation.state.open[activity_id])
     decide_all(simulation)
+
+
+def statuses(simulation: Simulation) -> dict[str, str]:
+    return {node_id: node.status for node_id, node in simulation.state.root.nodes.items() if node.ended_at is not None}
 
 
 def decide_all(simulation: Simulation, *, starts: bool = False) -> None:
@@ -76,7 +81,7 @@ def test_after_a_failure_nothing_starts_and_the_running_ones_finish_first() -> N
 
     assert simulation.state.ended is not None
     assert simulation.state.ended.type == "runFailed"
-    assert simulation.state.nodes == {"a": "failed", "b": "succeeded"}
+    assert statuses(simulation) == {"a": "failed", "b": "succeeded"}
 
 
 def test_a_policy_blocks_the_run() -> None:
@@ -106,8 +111,8 @@ def test_an_effect_that_was_done_is_never_tried_again() -> None:
     simulation.world = {("a", 1): RETRYABLE}
     finish(simulation, "a")
 
-    assert simulation.state.nodes == {"a": "failed"}
-    assert simulation.state.by_node["a"].effect_done  # type: ignore[index]
+    assert statuses(simulation) == {"a": "failed"}
+    assert simulation.state.root.nodes["a"].effect_done  # type: ignore[index]
 
 
 def test_an_empty_workflow_succeeds() -> None:
@@ -168,7 +173,7 @@ def test_a_chain_of_ten_thousand_nodes_needs_no_recursion() -> None:
     while simulation.step():
         pass
 
-    assert simulation.state.finished == 10_000
+    assert simulation.state.root.finished == 10_000
 
 
 def test_five_deaths_of_the_driver_in_a_row_fail_the_activity() -> None:
@@ -188,5 +193,6 @@ def test_five_deaths_of_the_driver_in_a_row_fail_the_activity() -> None:
         )
     decide_all(simulation)
 
-    assert simulation.state.failure is not None
-    assert simulation.state.failure.error.error_code == "DriverCrashLoop"
+    failure = simulation.state.root.failure
+    assert failure is not None
+    assert failure.error.error_code == "DriverCrashLoop"

@@ -514,6 +514,7 @@ class ReconcileResult(AttemptPayload, frozen=True, kw_only=True):
     reason: str
     output: Value = None
     evidence: Value = None
+    error: ErrorInfo | None = None
     by: str | None = None
     """The person who resolved it; None for a provider."""
     retry: bool = False

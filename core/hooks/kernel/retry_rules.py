@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from hooks.definition.model import Retry
+from hooks.definition.model import HostExecutorNode, Node, Retry, SubagentNode, Workflow
 from hooks.ids import ActivityId
 from hooks.kernel.state import ActivityState, AttemptEnd
 
 MAX_INTERRUPTIONS = 5
 """Attempts in a row that a driver's death may end before the activity fails (DriverCrashLoop)."""
+
+
+def retry_of(node: Node, definition: Workflow) -> Retry:
+    """The retry policy of a node: its own, else the workflow's.
+
+    A command that failed may have done something before it did. So a shell effect is tried again only where the node
+    says so itself, or where a look-up or its idempotence makes a second call safe.
+    """
+    if not isinstance(node, SubagentNode | HostExecutorNode):
+        return Retry()
+    if node.retry is not None:
+        return node.retry
+    if isinstance(node, HostExecutorNode) and node.executor == "shell" and not node.read_only:
+        is_safe = "lookup" in node.input or node.input.get("idempotent") is True
+        return definition.retry if is_safe else Retry()
+    return definition.retry
 
 
 def may_retry(end: AttemptEnd, activity: ActivityState, retry: Retry) -> bool:

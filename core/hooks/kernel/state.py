@@ -1,18 +1,22 @@
 """What a run is, folded from its log: the state that `apply` writes and `decide` reads.
 
-Everything a decision needs is kept ready, so that neither an event nor a decision ever looks at all nodes: `ready`
-holds the nodes that could start, `open` the attempts under way, `closing` those that ended and whose node has
-not been told. Values are kept as the log has them, inline or as a blob reference; no decision looks into one.
+Everything a decision needs is kept ready, so that neither an event nor a decision ever looks at all nodes: each scope
+(the run, a round of a loop) keeps the nodes that could start and those that need something first; `open` holds the
+attempts under way, `closing` those that ended and have not been followed up. Values are kept as the log has them,
+inline or as a blob reference; no decision looks into one.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from hooks.definition.graph import Graph
+from hooks.definition.model import Node
 from hooks.events.payloads import (
     CancelDelivered,
+    CancelRequested,
     ComponentFailed,
     ComponentStarted,
     ComponentSucceeded,
@@ -25,15 +29,19 @@ from hooks.events.payloads import (
     HookSetMember,
     ReconcileResult,
     RunBlocked,
+    RunCancelled,
     RunCreated,
     RunFailed,
     RunSucceeded,
     Session,
     ValidationFinished,
+    WaitCreated,
 )
 from hooks.ids import ActivityId, AttemptId, NodeId, RunId
 
-NodeStatus: TypeAlias = Literal["running", "succeeded", "failed"]
+RoundOutcome: TypeAlias = Literal["approved", "rejected", "failed", "cancelled"]
+NodeStatus: TypeAlias = Literal["running", "waiting", "succeeded", "failed", "skipped", "cancelled"]
+RunEnding: TypeAlias = RunSucceeded | RunFailed | RunBlocked | RunCancelled
 
 
 @dataclass(slots=True)
@@ -54,6 +62,8 @@ class AttemptState:
     number: int
     epoch: int
     created_at: int
+    scope: str = ""
+    item: int | None = None
     component: ComponentStarted | None = None
     component_at: int = 0
     hooks: list[DecidedHook] = field(default_factory=list)
@@ -76,6 +86,8 @@ class AttemptState:
     succeeded_at: int = 0
     failed: ComponentFailed | None = None
     failed_at: int = 0
+    wait: WaitState | None = None
+    """The gate it stands at, or has passed."""
     interruptions: int = 0
     """How often in a row a draw of this attempt was ended by its driver's death."""
 
@@ -87,11 +99,7 @@ class AttemptState:
     @property
     def is_dangling(self) -> bool:
         """An effect was attempted and nothing says yet how it ended."""
-        return (
-            self.effect is not None
-            and (self.settled is None or self.settled.outcome == "unknown")
-            and (self.reconciled is None or self.reconciled.outcome == "in_doubt")
-        )
+        return self.effect is not None and (self.settled is None or self.settled.outcome == "unknown")
 
     @property
     def is_in_doubt(self) -> bool:
@@ -99,10 +107,13 @@ class AttemptState:
         return self.is_dangling and self.reconciled is not None
 
     @property
+    def is_waiting(self) -> bool:
+        """It stands at a gate that nobody has answered."""
+        return self.wait is not None and self.wait.approved is None and not self.wait.closed
+
+    @property
     def effect_done(self) -> bool:
         """The effect happened, whatever became of the attempt."""
-        if self.reconciled is not None:
-            return self.reconciled.outcome == "done"
         return self.settled is not None and self.settled.outcome == "done"
 
 
@@ -112,18 +123,141 @@ class ActivityState:
 
     activity_id: ActivityId
     node_id: NodeId
+    scope: str
+    item: int | None = None
     attempts: int = 0
     """Attempts made; the number of the last one."""
     counted: int = 0
-    """Attempts that use up max_attempts: those not ended by a driver's death."""
+    """Attempts that use up max_attempts: those not ended by a driver's death, since the run was last reopened."""
     interruptions: int = 0
     """Attempts in a row that a driver's death has ended."""
     epoch: int = 0
+    input_hash: str | None = None
+    """Of the last effect attempted; a later attempt with another one needs a new epoch."""
+    may_change_input: bool = False
+    """The last outcome was not_done, or a person asked for the retry."""
+    first_attempted_at: dict[str, int] = field(default_factory=dict)
+    """By idempotency key: when it was first attempted, which starts its time to live (ms)."""
+    done: EffectSettled | None = None
+    """The effect as it was done: whatever failed afterwards, no attempt does it again."""
+    approved: dict[str, WaitState] = field(default_factory=dict)
+    """What a person has approved, by digest; an attempt with another digest opens a new gate."""
+    waits: int = 0
+    """How often its gate has opened."""
     output: Any = None
     error: ErrorInfo | None = None
     effect_done: bool = False
     started_at: int = 0
     ended_at: int | None = None
+
+
+@dataclass(slots=True)
+class WaitState:
+    """A gate that is open, or has been answered and not yet acted upon."""
+
+    created: WaitCreated
+    created_at: int
+    approved: bool | None = None
+    """None while nobody has answered."""
+    overdue: bool = False
+    """Decided by its deadline, not by a person."""
+    by: str = ""
+    comment: str = ""
+    closed: bool = False
+
+
+@dataclass(slots=True)
+class NodeState:
+    """A node that has begun, in its scope."""
+
+    status: NodeStatus
+    activity: ActivityState | None = None
+    """Its work, when it is one activity."""
+    items: list[ActivityState | None] = field(default_factory=list)
+    """Its work, when it is a fan-out: by index, None for those not begun."""
+    item_values: Any = None
+    todo: deque[int] = field(default_factory=deque)
+    """Indices of the items that have not begun, in order."""
+    succeeded_items: int = 0
+    is_fan_out: bool = False
+    wait: WaitState | None = None
+    """The gate of a whole fan-out."""
+    waits: int = 0
+    """How often that gate has opened."""
+    output: Any = None
+    """Of a decision (what was answered) or a loop (of its last round)."""
+    comment: str = ""
+    error: ErrorInfo | None = None
+    effect_done: bool = False
+    rounds: int = 0
+    """Rounds of a loop that have begun."""
+    rounds_before: int = 0
+    """Rounds it had when the run was last reopened: max_iterations counts from there."""
+    round_outcome: RoundOutcome | None = None
+    """How the last round ended; None while it is under way."""
+    started_at: int = 0
+    ended_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Composite:
+    """An output that is made of others: a fan-out's list, a loop's map."""
+
+    parts: tuple[Any, ...] | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFailure:
+    """The first node that failed: it decides how its scope ends."""
+
+    node_id: NodeId
+    error: ErrorInfo
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptEnd:
+    """How the last attempt of an activity ended, until what follows from it is decided."""
+
+    attempt_id: AttemptId
+    error: ErrorInfo | None
+    interrupted: bool = False
+    effect_done: bool = False
+    cancelled: bool = False
+
+
+Need: TypeAlias = Literal["skip_condition", "skip_upstream", "fail", "evaluate", "expand", "gate", "loop", "decide"]
+"""What a node needs before it can start, or instead of it:
+
+- skip_condition, skip_upstream, fail: to be told so;
+- evaluate, expand: a fact from the runtime (its `if`, its list);
+- gate: its answer, for a whole fan-out;
+- loop: its next round, or its end;
+- decide: an attempt that takes no room (a decision only waits).
+"""
+
+
+@dataclass(slots=True)
+class Scope:
+    """One walk over a graph: the run, or one round of a loop."""
+
+    key: str
+    graph: Graph
+    loop: NodeId | None = None
+    iteration: int = 0
+    waiting_for: list[int] = field(default_factory=list)
+    """By position: how many dependencies are not over yet."""
+    ready: list[int] = field(default_factory=list)
+    """Positions of nodes whose work may start, ascending; a fan-out stays while it has items to start."""
+    needs: dict[int, Need] = field(default_factory=dict)
+    nodes: dict[NodeId, NodeState] = field(default_factory=dict)
+    """Every node that has begun; those not named are pending."""
+    finished: int = 0
+    under_way: int = 0
+    """Attempts that are open or waiting for their next one."""
+    failure: NodeFailure | None = None
+
+    def __post_init__(self) -> None:
+        self.waiting_for = [len(upstream) for upstream in self.graph.dependencies]
 
 
 @dataclass(slots=True)
@@ -141,54 +275,59 @@ class RunState:
     sessions: list[Session] = field(default_factory=list)
     """The drivers that have written to the log, in order."""
     started_at: int | None = None
-    ended: RunSucceeded | RunFailed | RunBlocked | None = None
+    ended: RunEnding | None = None
     ended_at: int | None = None
 
-    waiting_for: list[int] = field(default_factory=list)
-    """By position: how many dependencies are not finished yet."""
-    ready: list[int] = field(default_factory=list)
-    """Positions of nodes that may start, ascending."""
-    nodes: dict[NodeId, NodeStatus] = field(default_factory=dict)
-    """Status of every node that has begun; those not named are pending."""
-    finished: int = 0
+    scopes: dict[str, Scope] = field(default_factory=dict)
+    """The run's own under "", and of each loop under way or over the last rounds (`<loop>.<n>`), two at the most."""
     activities: dict[ActivityId, ActivityState] = field(default_factory=dict)
-    by_node: dict[NodeId, ActivityState] = field(default_factory=dict)
     open: dict[ActivityId, AttemptState] = field(default_factory=dict)
     closing: dict[ActivityId, AttemptEnd] = field(default_factory=dict)
+    """Attempts that ended, until what follows is decided."""
+    completing: dict[tuple[str, NodeId], None] = field(default_factory=dict)
+    """Nodes whose work is all done, until they are told."""
     backoff: dict[ActivityId, int] = field(default_factory=dict)
     """Activities that wait for their next attempt, and when it is due (ms)."""
-    in_doubt: dict[ActivityId, ReconcileResult] = field(default_factory=dict)
-    failure: NodeFailure | None = None
+    waits: dict[str, WaitState] = field(default_factory=dict)
+    """Gates that are open."""
+    answered: dict[str, None] = field(default_factory=dict)
+    """Ids of gates that are not open any more."""
+    in_doubt: dict[ActivityId, AttemptState] = field(default_factory=dict)
+    """Attempts whose effect only a person can settle, open ones and such as ended by a cancel."""
+    halted: bool = False
+    """A failure that nothing absorbs: no new work starts."""
+    cancel: CancelRequested | None = None
+    cancelled_nodes: dict[tuple[str, NodeId], CancelRequested] = field(default_factory=dict)
+    requests: dict[str, None] = field(default_factory=dict)
+    """Ids of the requests that have been dealt with."""
     run_hooks: list[DecidedHook] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scopes[""] = Scope("", self.graph)
+
+    @property
+    def root(self) -> Scope:
+        return self.scopes[""]
 
     def now(self, wall_clock_ms: int) -> int:
         """The time decisions are made at: the wall clock, but never before the last event."""
         return max(wall_clock_ms, self.timestamp)
 
+    def node(self, node_id: str, scope: str = "") -> NodeState | None:
+        """A node that has begun, in its scope."""
+        place = self.scopes.get(scope)
+        return place.nodes.get(NodeId(node_id)) if place is not None else None
 
-@dataclass(slots=True, frozen=True)
-class AttemptEnd:
-    """How the last attempt of an activity ended, until its node is told."""
-
-    attempt_id: AttemptId
-    error: ErrorInfo | None
-    interrupted: bool = False
-    effect_done: bool = False
-
-
-@dataclass(slots=True, frozen=True)
-class NodeFailure:
-    """The first node that failed: it decides how the run ends."""
-
-    node_id: NodeId
-    error: ErrorInfo
+    def definition_of(self, attempt: AttemptState) -> Node:
+        """The definition of the node an attempt is of."""
+        graph = self.scopes[attempt.scope].graph
+        return graph.nodes[graph.position[attempt.node_id]]
 
 
-def initial_state(run_id: RunId, graph: Graph) -> RunState:
-    """The state before the first event."""
-    return RunState(
-        run_id=run_id,
-        graph=graph,
-        waiting_for=list(graph.waiting_for),
-        ready=[position for position, count in enumerate(graph.waiting_for) if count == 0],
-    )
+def output_of(state: NodeState) -> Any:
+    """The output of a node that succeeded: a value, a blob reference, or a Composite of such."""
+    if state.is_fan_out:
+        return Composite(tuple(item.output if item is not None else None for item in state.items))
+    if state.activity is not None and state.output is None:
+        return state.activity.output
+    return state.output

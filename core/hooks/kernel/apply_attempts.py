@@ -1,0 +1,342 @@
+"""Folding the events of attempts: from their permit over what they did to their end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hooks.definition.model import DecisionNode
+from hooks.events.payloads import (
+    ActivityCancelled,
+    ActivityFailed,
+    ActivityRunning,
+    ActivitySucceeded,
+    ActivityTimedOut,
+    AttemptCreated,
+    AttemptPayload,
+    CancelDelivered,
+    ComponentFailed,
+    ComponentStarted,
+    ComponentSucceeded,
+    EffectAttempted,
+    EffectSettled,
+    ErrorInfo,
+    GenerationFinished,
+    GenerationStarted,
+    LateOutcome,
+    Payload,
+    ReconcileResult,
+    RetryScheduled,
+    ValidationFinished,
+)
+from hooks.ids import ActivityId, AttemptId, NodeId
+from hooks.kernel.legality import IllegalEventError
+from hooks.kernel.state import ActivityState, AttemptEnd, AttemptState, NodeState, RunState, Scope
+from hooks.kernel.walk import gate_of, note_need
+
+
+def _attempt_created(state: RunState, payload: AttemptCreated, at: int) -> None:
+    activity_id, node_id = ActivityId(payload.activity_id), NodeId(payload.node_id)
+    scope = state.scopes.get(payload.scope)
+    if scope is None or activity_id in state.open:
+        raise IllegalEventError(f"an attempt of {activity_id}, which is under way or has no place")
+    is_next = state.backoff.pop(activity_id, None) is not None
+    is_replacement = state.closing.pop(activity_id, None) is not None
+    if is_next:
+        scope.under_way -= 1
+    activity = state.activities.get(activity_id)
+    if not is_next and not is_replacement:
+        activity = _begin_activity(state, scope, payload, at)
+    if activity is None or payload.attempt != activity.attempts + 1:
+        raise IllegalEventError(f"attempt {payload.attempt} of {activity_id} is not the next one")
+    activity.attempts = payload.attempt
+    activity.epoch = payload.epoch
+    activity.error = None
+    scope.under_way += 1
+    state.open[activity_id] = AttemptState(
+        attempt_id=AttemptId(payload.attempt_id),
+        activity_id=activity_id,
+        node_id=node_id,
+        number=payload.attempt,
+        epoch=payload.epoch,
+        created_at=at,
+        scope=payload.scope,
+        item=payload.item,
+        # What an earlier attempt did stays done: this one begins where that one was judged.
+        settled=activity.done,
+    )
+
+
+def _begin_activity(state: RunState, scope: Scope, payload: AttemptCreated, at: int) -> ActivityState:
+    """The first attempt of an activity since it could start."""
+    node_id, position = NodeId(payload.node_id), scope.graph.position.get(payload.node_id)
+    if position is None or (position not in scope.ready and scope.needs.get(position) != "decide"):
+        raise IllegalEventError(f"an attempt of {payload.node_id}, which cannot start yet")
+    activity_id = ActivityId(payload.activity_id)
+    activity = state.activities.get(activity_id)
+    if activity is None:
+        activity = ActivityState(activity_id, node_id, payload.scope, payload.item, started_at=at)
+        state.activities[activity_id] = activity
+    activity.ended_at = None
+    if payload.item is None:
+        scope.nodes[node_id] = NodeState("running", activity, started_at=at)
+        _leave_start(scope, position)
+        return activity
+    node = scope.nodes[node_id]
+    if not node.todo or node.todo[0] != payload.item:
+        raise IllegalEventError(f"item {payload.item} of {payload.node_id} out of turn")
+    node.todo.popleft()
+    node.items[payload.item] = activity
+    if not node.todo:
+        _leave_start(scope, position)
+    return activity
+
+
+def _leave_start(scope: Scope, position: int) -> None:
+    scope.needs.pop(position, None)
+    if position in scope.ready:
+        scope.ready.remove(position)
+
+
+def _open_attempt(state: RunState, payload: AttemptPayload) -> AttemptState:
+    attempt = state.open.get(ActivityId(payload.activity_id))
+    if attempt is None or attempt.attempt_id != payload.attempt_id:
+        raise IllegalEventError(f"{payload.type} of {payload.attempt_id}, which is not open")
+    return attempt
+
+
+def _component_started(state: RunState, payload: ComponentStarted, at: int) -> None:
+    attempt = _open_attempt(state, payload)
+    if attempt.component is not None:
+        raise IllegalEventError(f"a second componentStarted of {payload.attempt_id}")
+    attempt.component = payload
+    attempt.component_at = at
+
+
+def _activity_running(state: RunState, payload: ActivityRunning, at: int) -> None:
+    _permit(state, _started(state, payload), at)
+
+
+def _generation_started(state: RunState, payload: GenerationStarted, at: int) -> None:
+    attempt = _started(state, payload)
+    if attempt.generation is not None:
+        raise IllegalEventError(f"draw {payload.draw} of {payload.attempt_id} beside an open one")
+    _permit(state, attempt, at)
+    attempt.generation = payload
+    attempt.generation_error = None
+    attempt.stop = None
+
+
+def _generation_finished(state: RunState, payload: GenerationFinished, at: int) -> None:
+    attempt = _open_attempt(state, payload)
+    if attempt.generation is None or attempt.generation.generation_id != payload.generation_id:
+        raise IllegalEventError(f"{payload.generation_id} finished, but was not started")
+    attempt.generation = None
+    if payload.interrupted:
+        attempt.interruptions += attempt.stop is None
+        return
+    attempt.interruptions = 0
+    if payload.error is not None:
+        attempt.generation_error = payload
+    else:
+        attempt.draws.append(payload)
+
+
+def _validation_finished(state: RunState, payload: ValidationFinished, at: int) -> None:
+    attempt = _open_attempt(state, payload)
+    if not attempt.draws or attempt.draws[-1].draw != payload.draw:
+        raise IllegalEventError(f"draw {payload.draw} of {payload.attempt_id} was judged, but not finished")
+    attempt.validated = payload
+
+
+def _effect_attempted(state: RunState, payload: EffectAttempted, at: int) -> None:
+    attempt = _started(state, payload)
+    if attempt.effect is not None:
+        raise IllegalEventError(f"a second effectAttempted of {payload.attempt_id}")
+    _permit(state, attempt, at)
+    attempt.effect = payload
+    activity = state.activities[attempt.activity_id]
+    activity.input_hash = payload.input_hash
+    activity.epoch = payload.epoch
+    activity.may_change_input = False
+    activity.first_attempted_at.setdefault(payload.idempotency_key, at)
+
+
+def _effect_settled(state: RunState, payload: EffectSettled, at: int) -> None:
+    attempt = _open_attempt(state, payload)
+    if attempt.effect is None or not attempt.is_dangling:
+        raise IllegalEventError(f"the effect of {payload.attempt_id} settles, but is not dangling")
+    attempt.settled = payload
+    if payload.outcome != "unknown":
+        _note_outcome(state, attempt, payload.outcome, payload)
+
+
+def _reconcile_result(state: RunState, payload: ReconcileResult, at: int) -> None:
+    """Settles an effect after the fact, or says that only a person can; the attempt may be over by then."""
+    activity_id = ActivityId(payload.activity_id)
+    attempt = state.open.get(activity_id) or state.in_doubt.get(activity_id)
+    if attempt is None or attempt.attempt_id != payload.attempt_id or not attempt.is_dangling:
+        raise IllegalEventError(f"the effect of {payload.attempt_id} is reconciled, but is not dangling")
+    if payload.request_id is not None:
+        state.requests[payload.request_id] = None
+    attempt.reconciled = payload
+    if payload.outcome == "in_doubt":
+        state.in_doubt[activity_id] = attempt
+        return
+    state.in_doubt.pop(activity_id, None)
+    settled = EffectSettled(
+        activity_id=payload.activity_id,
+        attempt_id=payload.attempt_id,
+        node_id=payload.node_id,
+        idempotency_key=payload.idempotency_key,
+        outcome=payload.outcome,
+        output=payload.output,
+        error=payload.error,
+    )
+    attempt.settled = settled
+    _note_outcome(state, attempt, payload.outcome, settled)
+    if payload.new_key:
+        state.activities[activity_id].epoch += 1
+
+
+def _note_outcome(state: RunState, attempt: AttemptState, outcome: str, settled: EffectSettled) -> None:
+    activity = state.activities[attempt.activity_id]
+    if outcome == "done":
+        activity.done = settled
+        activity.effect_done = True
+    else:
+        activity.may_change_input = outcome == "not_done"
+
+
+def _late_outcome(state: RunState, payload: LateOutcome, at: int) -> None:
+    """Told after the attempt was over; what was decided stands."""
+
+
+def _cancel_delivered(state: RunState, payload: CancelDelivered, at: int) -> None:
+    _open_attempt(state, payload).stop = payload
+
+
+def _component_succeeded(state: RunState, payload: ComponentSucceeded, at: int) -> None:
+    attempt = _started(state, payload)
+    if attempt.is_dangling or attempt.succeeded is not None:
+        raise IllegalEventError(f"the component of {payload.attempt_id} cannot succeed here")
+    attempt.succeeded = payload
+    attempt.succeeded_at = at
+
+
+def _component_failed(state: RunState, payload: ComponentFailed, at: int) -> None:
+    attempt = _started(state, payload)
+    if attempt.failed is not None:
+        raise IllegalEventError(f"a second componentFailed of {payload.attempt_id}")
+    attempt.failed = payload
+    attempt.failed_at = at
+
+
+def _activity_succeeded(state: RunState, payload: ActivitySucceeded, at: int) -> None:
+    attempt = _open_attempt(state, payload)
+    scope, activity = state.scopes[attempt.scope], state.activities[attempt.activity_id]
+    definition = state.definition_of(attempt)
+    if isinstance(definition, DecisionNode):
+        if attempt.wait is None or attempt.wait.approved is None:
+            raise IllegalEventError(f"{payload.attempt_id} succeeds, but nobody has decided")
+        activity.output = {"approved": attempt.wait.approved, "comment": attempt.wait.comment, "by": attempt.wait.by}
+        scope.nodes[attempt.node_id].comment = attempt.wait.comment
+    elif attempt.succeeded is None or attempt.failed is not None:
+        raise IllegalEventError(f"{payload.attempt_id} succeeds, but its component did not")
+    else:
+        activity.output = attempt.succeeded.output
+    _end_attempt(state, attempt)
+    activity.interruptions = 0
+    activity.ended_at = at
+    node = scope.nodes[attempt.node_id]
+    if attempt.item is None:
+        state.completing[scope.key, attempt.node_id] = None
+        return
+    node.succeeded_items += 1
+    if node.succeeded_items == len(node.items):
+        gate = gate_of(definition)
+        if gate is not None and gate.stage == "after":
+            note_need(scope, scope.graph.position[attempt.node_id], "gate")
+        else:
+            state.completing[scope.key, attempt.node_id] = None
+
+
+def _activity_failed(state: RunState, payload: ActivityFailed, at: int) -> None:
+    _attempt_failed(state, payload, payload.error, payload.interrupted)
+
+
+def _activity_timed_out(state: RunState, payload: ActivityTimedOut, at: int) -> None:
+    _attempt_failed(state, payload, payload.error, interrupted=False)
+
+
+def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, interrupted: bool) -> None:
+    attempt = _open_attempt(state, payload)
+    if attempt.is_dangling:
+        raise IllegalEventError(f"{payload.attempt_id} ends while its effect is dangling")
+    activity = state.activities[attempt.activity_id]
+    activity.error = error
+    if interrupted:
+        # A person who stops the driver five times does not make a crash loop.
+        activity.interruptions += attempt.stop is None and attempt.reconciled is None
+    else:
+        activity.interruptions = 0
+        activity.counted += 1
+    _end_attempt(state, attempt, AttemptEnd(attempt.attempt_id, error, interrupted, activity.effect_done))
+
+
+def _activity_cancelled(state: RunState, payload: ActivityCancelled, at: int) -> None:
+    """The one end that may leave an effect dangling: then it stays in doubt beyond its attempt."""
+    attempt = _open_attempt(state, payload)
+    if attempt.is_dangling and payload.outcome != "in_doubt":
+        raise IllegalEventError(f"{payload.attempt_id} is cancelled while its effect is dangling")
+    activity = state.activities[attempt.activity_id]
+    _end_attempt(state, attempt, AttemptEnd(attempt.attempt_id, None, effect_done=activity.effect_done, cancelled=True))
+
+
+def _end_attempt(state: RunState, attempt: AttemptState, end: AttemptEnd | None = None) -> None:
+    del state.open[attempt.activity_id]
+    state.scopes[attempt.scope].under_way -= 1
+    if end is not None:
+        state.closing[attempt.activity_id] = end
+
+
+def _retry_scheduled(state: RunState, payload: RetryScheduled, at: int) -> None:
+    activity_id = ActivityId(payload.activity_id)
+    if state.closing.pop(activity_id, None) is None:
+        raise IllegalEventError(f"a retry of {activity_id}, of which no attempt has just ended")
+    state.backoff[activity_id] = payload.due_at
+    state.scopes[state.activities[activity_id].scope].under_way += 1
+
+
+def _started(state: RunState, payload: AttemptPayload) -> AttemptState:
+    attempt = _open_attempt(state, payload)
+    if attempt.component is None:
+        raise IllegalEventError(f"{payload.type} of {payload.attempt_id} before componentStarted")
+    return attempt
+
+
+def _permit(state: RunState, attempt: AttemptState, at: int) -> None:
+    attempt.permitted_by = len(state.sessions) - 1
+    attempt.running_since = at
+
+
+APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {
+    AttemptCreated: _attempt_created,
+    ComponentStarted: _component_started,
+    ActivityRunning: _activity_running,
+    GenerationStarted: _generation_started,
+    GenerationFinished: _generation_finished,
+    ValidationFinished: _validation_finished,
+    EffectAttempted: _effect_attempted,
+    EffectSettled: _effect_settled,
+    ReconcileResult: _reconcile_result,
+    LateOutcome: _late_outcome,
+    CancelDelivered: _cancel_delivered,
+    ComponentSucceeded: _component_succeeded,
+    ComponentFailed: _component_failed,
+    ActivitySucceeded: _activity_succeeded,
+    ActivityFailed: _activity_failed,
+    ActivityTimedOut: _activity_timed_out,
+    ActivityCancelled: _activity_cancelled,
+    RetryScheduled: _retry_scheduled,
+}
