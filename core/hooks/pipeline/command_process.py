@@ -63,14 +63,14 @@ async def run_command(command: Command, document: bytes, *, timeout_ms: int, gra
     """Run `command` with `document` on its stdin. Raises CouldNotStartError.
 
     Past its timeout the whole tree gets TERM, after `grace_ms` KILL; so too when this is cancelled, before the
-    cancellation passes. On return nothing of the tree is alive.
+    cancellation passes. On return whatever was left of the tree has been killed.
     """
     process = _start(command)
     try:
         running = _Running(process, command, document)
     except OSError as error:
         _abandon(process)
-        raise CouldNotStartError(f"Could not watch {command.argv[0]!r}: {error}", transient=True) from error
+        raise CouldNotStartError(f"Could not watch {command.argv[0]!r}: {error}") from error
     try:
         is_timed_out = await running.overruns(timeout_ms)
         if is_timed_out:

@@ -95,7 +95,7 @@ class Deliberation:
             changes=self._changes,
             violation=self._violation.as_error_info() if self._violation is not None and stops else None,
             decided=self._decided(outcome, supersedes) if told or record_all or supersedes is not None else None,
-            messages=self._messages,
+            messages=tuple(self._messages),
         )
 
     def _take(self, listener: Listener, answer: Answer, duration_ms: float) -> None:
