@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -335,11 +335,10 @@ def drive(run: OpenRun, *, one_pass: bool = False, on_event: Callable[[Event], N
     was running then is left to be found by the next driver, as if this process had been killed.
     """
     loop = asyncio.new_event_loop()
-    # After a fault, tasks are let go of where they are; the loop need not complain about them.
-    loop.set_exception_handler(_report_loop_fault)
     try:
         return loop.run_until_complete(drive_async(run, one_pass=one_pass, on_event=on_event))
     finally:
+        _let_go_of_tasks(loop)
         loop.close()
 
 
@@ -438,6 +437,15 @@ def _handle_signals(interruption: Interruption, grace_ms: int) -> tuple[int, ...
     return numbers
 
 
-def _report_loop_fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    if "exception" in context:
-        loop.default_exception_handler(context)
+def _let_go_of_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Drop what still waits, where it waits: nothing it does by ending may reach its processes.
+
+    After a fault these are attempts; that fault is being raised, and what the loop could say of tasks that ended by it
+    or never will is only noise.
+    """
+    loop.set_exception_handler(lambda *_: None)
+    for task in asyncio.all_tasks(loop):
+        coroutine = task.get_coro()
+        # Now, and not when the garbage is collected: what they leave on the way out may need a loop that is open.
+        if isinstance(coroutine, Coroutine):
+            coroutine.close()
