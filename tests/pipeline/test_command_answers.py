@@ -120,14 +120,29 @@ def test_a_patch_is_merged_as_rfc_7386_says(target: Any, patch: Any, result: Any
     assert merge_patch(target, patch) == result
 
 
-def _keys() -> st.SearchStrategy[Any]:
+def _json() -> st.SearchStrategy[Any]:
     leaves = st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=3)
     return st.recursive(
         leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3)
     )
 
 
-@given(_keys(), _keys())
+@given(_json(), _json())
 def test_a_patch_applied_twice_is_applied_once(target: Any, patch: Any) -> None:
     once = merge_patch(target, patch)
     assert merge_patch(once, patch) == once
+
+
+def _answers() -> st.SearchStrategy[Any]:
+    keys = ["decision", "reason", "code", "modify", "patch", "continue", "stopReason", "hookSpecificOutput", "x"]
+    return st.dictionaries(st.sampled_from(keys), _json(), max_size=4).map(lambda found: json.dumps(found).encode())
+
+
+@given(stdout=st.binary(max_size=40) | _answers(), exit=st.integers(-70, 255), timed_out=st.booleans())
+def test_whatever_a_command_does_is_an_answer_or_its_failure(stdout: bytes, exit: int, timed_out: bool) -> None:
+    try:
+        answer = read_answer(Ended(exit=exit, stdout=stdout, stderr=stdout, is_timed_out=timed_out), DOCUMENT, 1_000)
+    except HookFault:
+        return
+    assert not timed_out
+    assert exit == 0 or (exit == 2 and isinstance(answer.opinion, Block))

@@ -243,6 +243,16 @@ def test_a_string_over_64_kib_comes_as_a_file(files: HookFiles) -> None:
     assert len(list(path.parent.iterdir())) == 1
 
 
+def test_an_input_that_cannot_be_written_is_a_failure_of_the_hook(files: HookFiles) -> None:
+    (files.directory / "run").mkdir()
+    (files.directory / "run" / "hook-inputs").write_text("in the way")
+
+    verdict = asyncio.run(files.ask(files.command("exit 0"), document=with_prompt("x" * 100_000)))
+
+    assert outcomes(verdict) == ["error"]
+    assert reason(verdict).startswith("its input could not be written: ")
+
+
 def test_no_descriptor_is_left_open(files: HookFiles) -> None:
     async def ask_often() -> tuple[int, int]:
         entry = files.command("echo text >&2; echo {}")

@@ -52,7 +52,7 @@ def test_frozen_json_reads_like_json_and_cannot_be_changed() -> None:
     assert frozen == plain
     assert json.loads(json.dumps(frozen)) == plain
     assert freeze(frozen) is frozen
-    changes = [
+    changes: list[Callable[[], Any]] = [
         lambda: frozen.update(a=1),
         lambda: frozen.__setitem__("a", 1),
         lambda: frozen.__ior__({"a": 1}),

@@ -117,6 +117,24 @@ def test_an_async_function_that_overruns_is_cancelled(files: HookFiles) -> None:
     assert cancelled.exists()
 
 
+def test_an_async_function_that_catches_its_cancellation_is_too_late_all_the_same(files: HookFiles) -> None:
+    entry = files.python(
+        """
+        async def hook_(payload):
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                return modify(format={})
+        """,
+        timeout_ms=50,
+    )
+
+    verdict = asked(files, entry)
+
+    assert reason(verdict) == "no answer within its timeout of 50 ms"
+    assert verdict.changes == {}
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
@@ -160,6 +178,7 @@ def test_an_async_function_cannot_end_the_driver_either(files: HookFiles, raised
         ("cap = 3", "cap", "is a int, not a function"),
         ("import no_such_module_anywhere", "cap", "loading policy.py failed: ModuleNotFoundError"),
         ("def cap(payload) ...", "cap", "loading policy.py failed: SyntaxError"),
+        ("@hook()\ndef cap(payload): ...", "cap", "@hook() names no hook point"),
         ("@hook('component_pre')\ndef cap(payload): ...", "cap", "there is no hook point 'component_pre'"),
         (
             "@hook(HookType.COMPONENT_POST_ERROR)\ndef cap(payload): ...",

@@ -84,7 +84,7 @@ async def run_command(command: Command, document: bytes, *, timeout_ms: int, gra
     finally:
         running.close()
     return Ended(
-        exit=process.returncode,
+        exit=process.returncode if process.returncode is not None else -signal.SIGKILL,
         stdout=running.stdout.kept(),
         stderr=running.stderr.kept(),
         is_stdout_cut=running.stdout.is_cut,
@@ -150,7 +150,8 @@ class _Running:
         """End the command and all it started; what is in the pipes by then is read."""
         launcher = self._process.pid
         await end_tree(lambda: find_tree(self._marker, launcher), grace_ms)
-        await self._exited
+        # All but a process that may not be signalled (another user's, after sudo) is gone, and will be seen to be.
+        await asyncio.wait({self._exited}, timeout=DRAIN)
         self.stdout.read_rest()
         self.stderr.read_rest()
 
@@ -158,7 +159,9 @@ class _Running:
         """Kill what is left in its group, reap it, and let go of the pipes."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        # It has ended, or was just killed, unless it is one that may not be signalled.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(DRAIN)
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._stdin.close()
