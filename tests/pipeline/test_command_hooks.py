@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import time
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hooks.processes.process_table import find_marked
 from tests.pipeline.builders import (
     RUN,
     HookFiles,
@@ -22,18 +22,25 @@ from tests.pipeline.builders import (
     document_at,
     outcomes,
     reason,
-    who,
 )
 
-MARKER = f"{who('draft')['attempt_id']}::component_pre_execute::1::policy"
 
-
-def is_gone(marker: str) -> bool:
-    """Whether all that carries the marker disappears, well before it would have ended by itself."""
+def is_gone(directory: Path) -> bool:
+    """Whether all that was started in the directory disappears, well before it would have ended by itself."""
     deadline = time.monotonic() + 10
-    while find_marked(marker) and time.monotonic() < deadline:
+    while (left := living_in(directory)) and time.monotonic() < deadline:
         time.sleep(0.002)
-    return find_marked(marker) == []
+    return not left
+
+
+def living_in(directory: Path) -> list[int]:
+    """The processes that work in the directory."""
+    found = []
+    for process in Path("/proc").iterdir():
+        with suppress(OSError):
+            if process.name.isdecimal() and os.readlink(process / "cwd") == str(directory):
+                found.append(int(process.name))
+    return found
 
 
 def with_prompt(prompt: str) -> dict[str, Any]:
@@ -123,14 +130,14 @@ def test_a_child_left_behind_with_the_output_open_is_ended_and_told(files: HookF
 
     assert verdict.outcome == "allow"
     assert verdict.messages == ("policy: it left a process behind, which was ended",)
-    assert find_marked(MARKER) == []
+    assert living_in(files.directory) == []
 
 
 def test_a_child_left_behind_without_the_output_is_ended_too(files: HookFiles) -> None:
     verdict = asyncio.run(files.ask(files.command("sleep 60 > /dev/null 2>&1 &\nexit 0")))
 
     assert verdict.outcome == "allow"
-    assert is_gone(MARKER)
+    assert is_gone(files.directory)
 
 
 def test_a_timeout_leaves_time_to_clean_up(files: HookFiles) -> None:
@@ -149,7 +156,7 @@ def test_what_ignores_term_is_killed_after_the_grace(files: HookFiles) -> None:
     verdict = asyncio.run(files.ask(entry, options={"command_grace_ms": 100}))
 
     assert outcomes(verdict) == ["error"]
-    assert find_marked(MARKER) == []
+    assert living_in(files.directory) == []
 
 
 def test_a_cancelled_dispatch_ends_the_command_first(files: HookFiles) -> None:
@@ -161,7 +168,7 @@ def test_a_cancelled_dispatch_ends_the_command_first(files: HookFiles) -> None:
 
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(cancelled_while_asking())
-    assert find_marked(MARKER) == []
+    assert living_in(files.directory) == []
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,8 @@ class CommandHook:
             argv=self._argv(),
             directory=self._setting.working_directory,
             environment=self._environment(document),
-            marker=f"{document['request_id']}::{self.listener.name}",
+            # Of this start alone: another run of the same id, in another directory, must not lose its hook to this one.
+            marker=f"{document['request_id']}::{self.listener.name}::{os.getpid()}-{time.monotonic_ns()}",
         )
         stdin = self._stdin(document)
         try:
