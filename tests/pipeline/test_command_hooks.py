@@ -141,7 +141,7 @@ def test_a_child_left_behind_without_the_output_is_ended_too(files: HookFiles) -
 
 
 def test_a_timeout_leaves_time_to_clean_up(files: HookFiles) -> None:
-    entry = files.command("trap 'rm draft; exit 0' TERM\ntouch draft\nsleep 60 & wait", timeout_ms=200)
+    entry = files.command("trap 'rm draft; exit 0' TERM\ntouch draft\nwhile true; do sleep 60; done", timeout_ms=200)
 
     verdict = asyncio.run(files.ask(entry, options={"command_grace_ms": 5_000}))
 
