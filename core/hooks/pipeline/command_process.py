@@ -147,13 +147,30 @@ class _Running:
         return not waiting
 
     async def end(self, grace_ms: int) -> None:
-        """End the command and all it started; what is in the pipes by then is read."""
+        """End the command and all it started; what is in the pipes by then is read.
+
+        A cancellation while this waits skips the grace, and passes once the tree is gone.
+        """
         launcher = self._process.pid
-        await end_tree(lambda: find_tree(self._marker, launcher), grace_ms)
+        deadline = self._loop.time() + grace_ms / 1000
+        try:
+            if grace_ms:
+                await self._told_to_end(deadline)
+        finally:
+            left_ms = max(0, round((deadline - self._loop.time()) * 1000)) if self._exited.done() else 0
+            await end_tree(lambda: find_tree(self._marker, launcher), left_ms)
         # All but a process that may not be signalled (another user's, after sudo) is gone, and will be seen to be.
         await asyncio.wait({self._exited}, timeout=DRAIN)
         self.stdout.read_rest()
         self.stderr.read_rest()
+
+    async def _told_to_end(self, deadline: float) -> None:
+        # The whole group in one stroke. Told one after another, a script could start its next command between the end
+        # of the last one and its own signal, and then wait for that command instead of cleaning up.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+            os.killpg(self._process.pid, signal.SIGCONT)
+        await asyncio.wait({self._exited}, timeout=deadline - self._loop.time())
 
     def close(self) -> None:
         """Kill what is left in its group, reap it, and let go of the pipes."""
