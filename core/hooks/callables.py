@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import difflib
 import importlib
 import inspect
 import sys
@@ -159,7 +160,5 @@ def _load_file(path: Path) -> ModuleType:
 
 
 def _did_you_mean(name: str, holder: Any) -> str:
-    import difflib
-
     close = difflib.get_close_matches(name, dir(holder), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""

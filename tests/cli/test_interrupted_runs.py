@@ -95,3 +95,14 @@ def test_a_dry_recovery_shows_what_would_be_done(cli: CommandLine) -> None:
 
     assert f"hooks recover {cli.run_id()}" in ended.out
     assert cli.log_lines(cli.run_id()) == events
+
+
+def test_a_hook_that_says_no_blocks_the_run(cli: CommandLine) -> None:
+    cli.write("no.py", "from hooks import block\n\n\ndef no(payload):\n    return block('not today')\n")
+    cli.write("hooks.yaml", "hooks:\n  - {on: component_pre_execute, python: 'no.py:no', match: {node: [loud]}}\n")
+
+    ended = cli.hooks("run", "greeting.yaml", "--hooks", "hooks.yaml")
+
+    assert ended.code == 3
+    assert "not today" in ended.err
+    assert f"hooks show {cli.run_id()} --node loud" in ended.err

@@ -158,3 +158,12 @@ def test_a_stdout_that_is_not_even_open_does_not_become_the_log(cli: CommandLine
 
     assert done.returncode == 0, done.stderr
     assert cli.hooks("verify", "last").code == 0
+
+
+def test_an_output_that_cannot_be_written_is_told_and_the_run_is_what_it_was(cli: CommandLine) -> None:
+    with open("/dev/full", "wb") as full, cli.start("run", "greeting.yaml", stdout=full.fileno()) as process:
+        _, err = process.communicate(timeout=60)
+
+    assert process.returncode == 74
+    assert b"Cannot write to stdout" in err
+    assert cli.hooks("show", "last", "--field", "status").out == "succeeded\n"

@@ -21,7 +21,7 @@ from hooks.events.payloads import (
     ValidationFinished,
 )
 from hooks.runtime.attempt_files import FILE_NAME
-from hooks.runtime.runs import read_run
+from hooks.runtime.reading import read_run
 from hooks.storage.verify import verify_run
 from tests.runtime.runs import Runs, agent_step, append, digest, sh, shell
 
@@ -132,19 +132,19 @@ def test_siblings_go_on_when_one_fails_and_dependants_do_not_start(runs: Runs) -
     assert runs.types[-1] == "runFailed"
 
 
-def test_a_timeout_is_announced_and_ends_the_whole_tree(runs: Runs) -> None:
-    report = runs.run(sh("a", "sleep 987 & sleep 987", read_only=True, timeout_ms=200), grace_ms=100)
+def test_a_timeout_is_announced_and_ends_the_whole_tree(runs: Runs, lasting: str) -> None:
+    report = runs.run(sh("a", f"sleep {lasting} & sleep {lasting}", read_only=True, timeout_ms=200), grace_ms=100)
 
     assert report.status.exit_code == 1
     assert runs.only(CancelDelivered).reason == "timeout"
     assert runs.only(ActivityTimedOut).error.error_class == "timeout"
-    assert not _is_running("sleep 987")
+    assert not _is_running(f"sleep {lasting}")
 
 
-def test_a_step_that_ignores_term_is_killed_after_the_grace(runs: Runs) -> None:
-    runs.run(sh("a", "trap '' TERM; sleep 986", read_only=True, timeout_ms=200), grace_ms=200)
+def test_a_step_that_ignores_term_is_killed_after_the_grace(runs: Runs, lasting: str) -> None:
+    runs.run(sh("a", f"trap '' TERM; sleep {lasting}", read_only=True, timeout_ms=200), grace_ms=200)
 
-    assert not _is_running("sleep 986")
+    assert not _is_running(f"sleep {lasting}")
     assert "activityTimedOut" in runs.types
 
 

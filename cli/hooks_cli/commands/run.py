@@ -67,7 +67,7 @@ def run(
     hook_entries = [*config.hooks, *(entry for path in hooks or [] for entry in load_hooks_file(path))]
     if durability not in ("strict", "relaxed"):
         raise UsageError(f"--durability {durability!r} is neither strict nor relaxed.", fix="--durability strict")
-    grace_ms = duration_ms("--grace", grace) or DEFAULT_GRACE_MS
+    grace_ms = duration_ms("--grace", grace)
     metadata = key_values("--meta", meta or [])
     if dry_run:
         emit_json(_plan(workflow, params))
@@ -83,7 +83,8 @@ def run(
         hook_entries=hook_entries,
         metadata=metadata,
         max_concurrency=jobs,
-        grace_ms=grace_ms,
+        grace_ms=DEFAULT_GRACE_MS if grace_ms is None else grace_ms,
+        record_hooks=config.record_hooks or "changes",
         durability="strict" if durability == "strict" else "relaxed",
     ) as opened:
         say(opened.run_id)

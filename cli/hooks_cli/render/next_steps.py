@@ -13,8 +13,10 @@ def next_steps(status: RunStatus, state: RunState) -> list[str]:
     match status.status:
         case "succeeded" | "cancelled":
             return []
-        case "failed" | "blocked":
-            return _look_closer(state)
+        case "failed":
+            return _look_closer(state, with_logs=True)
+        case "blocked":
+            return _look_closer(state, with_logs=False)
         case "running":
             return [f"hooks tail {run_id}"]
         case "in_doubt":
@@ -30,9 +32,10 @@ def in_doubt_nodes(state: RunState) -> list[str]:
     return [state.activities[activity_id].node_id for activity_id in state.in_doubt]
 
 
-def _look_closer(state: RunState) -> list[str]:
+def _look_closer(state: RunState, *, with_logs: bool) -> list[str]:
     found = last_error(state)
     if found is None:
         return [f"hooks show {state.run_id}"]
     node_id, _ = found
-    return [f"hooks show {state.run_id} --node {node_id}", f"hooks logs {state.run_id} {node_id} --stderr"]
+    steps = [f"hooks show {state.run_id} --node {node_id}"]
+    return [*steps, f"hooks logs {state.run_id} {node_id} --stderr"] if with_logs else steps

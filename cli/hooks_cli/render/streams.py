@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from hooks.errors import StorageError
 from hooks_cli.render.text import neutralise_json, neutralise_lines
 
 
@@ -26,9 +27,15 @@ def emit(text: str) -> None:
 
 
 def emit_bytes(data: bytes) -> None:
-    """Write bytes to stdout now, as they are. Raises BrokenPipeError when nobody reads them."""
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    """Write bytes to stdout now, as they are. Raises BrokenPipeError when nobody reads them, StorageError for a full
+    disk behind it."""
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise StorageError(f"Cannot write to stdout: {error.strerror}.") from error
 
 
 def emit_json(document: Any) -> None:

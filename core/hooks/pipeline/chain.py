@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 from hooks.events.payloads import ErrorInfo, HookDecided
 from hooks.kernel.state import DecidedHook
@@ -20,7 +21,7 @@ from hooks.pipeline.payloads import logged_changes, payload_digest
 from hooks.pipeline.python_hooks import PythonHook, ask_in_thread
 from hooks.pipeline.verdicts import PluginViolationError, ViolationClass
 
-Hook = PythonHook | CommandHook
+Hook: TypeAlias = PythonHook | CommandHook
 
 
 class Chain:

@@ -53,10 +53,11 @@ class CommandHook:
             argv=self._argv(),
             directory=self._setting.working_directory,
             environment=self._environment(document),
-            marker=f"{document['request_id']}::{self.listener.name}",
+            # Of this start alone: another run of the same id, in another directory, must not lose its hook to this one.
+            marker=f"{document['request_id']}::{self.listener.name}::{os.getpid()}-{time.monotonic_ns()}",
         )
+        stdin = self._stdin(document)
         try:
-            stdin = self._stdin(document)
             ended = await run_command(command, stdin, timeout_ms=self.timeout_ms, grace_ms=self._setting.grace_ms)
         except CouldNotStartError as error:
             raise HookFault(str(error)) from error
@@ -95,7 +96,10 @@ class CommandHook:
         stdin = canonical(whole)
         if len(stdin) <= LONGEST_STRING:
             return stdin
-        return canonical(_with_files(whole, setting.run_directory / INPUTS))
+        try:
+            return canonical(_with_files(whole, setting.run_directory / INPUTS))
+        except OSError as error:
+            raise HookFault(f"its input could not be written: {error}") from error
 
 
 def _with_files(value: Json, directory: Path) -> Json:

@@ -63,14 +63,14 @@ async def run_command(command: Command, document: bytes, *, timeout_ms: int, gra
     """Run `command` with `document` on its stdin. Raises CouldNotStartError.
 
     Past its timeout the whole tree gets TERM, after `grace_ms` KILL; so too when this is cancelled, before the
-    cancellation passes. On return nothing of the tree is alive.
+    cancellation passes. On return whatever was left of the tree has been killed.
     """
     process = _start(command)
     try:
         running = _Running(process, command, document)
     except OSError as error:
         _abandon(process)
-        raise CouldNotStartError(f"Could not watch {command.argv[0]!r}: {error}", transient=True) from error
+        raise CouldNotStartError(f"Could not watch {command.argv[0]!r}: {error}") from error
     try:
         is_timed_out = await running.overruns(timeout_ms)
         if is_timed_out:
@@ -84,7 +84,7 @@ async def run_command(command: Command, document: bytes, *, timeout_ms: int, gra
     finally:
         running.close()
     return Ended(
-        exit=process.returncode,
+        exit=process.returncode if process.returncode is not None else -signal.SIGKILL,
         stdout=running.stdout.kept(),
         stderr=running.stderr.kept(),
         is_stdout_cut=running.stdout.is_cut,
@@ -147,18 +147,38 @@ class _Running:
         return not waiting
 
     async def end(self, grace_ms: int) -> None:
-        """End the command and all it started; what is in the pipes by then is read."""
+        """End the command and all it started; what is in the pipes by then is read.
+
+        A cancellation while this waits skips the grace, and passes once the tree is gone.
+        """
         launcher = self._process.pid
-        await end_tree(lambda: find_tree(self._marker, launcher), grace_ms)
-        await self._exited
+        deadline = self._loop.time() + grace_ms / 1000
+        try:
+            if grace_ms:
+                await self._told_to_end(deadline)
+        finally:
+            left_ms = max(0, round((deadline - self._loop.time()) * 1000)) if self._exited.done() else 0
+            await end_tree(lambda: find_tree(self._marker, launcher), left_ms)
+        # All but a process that may not be signalled (another user's, after sudo) is gone, and will be seen to be.
+        await asyncio.wait({self._exited}, timeout=DRAIN)
         self.stdout.read_rest()
         self.stderr.read_rest()
+
+    async def _told_to_end(self, deadline: float) -> None:
+        # The whole group in one stroke. Told one after another, a script could start its next command between the end
+        # of the last one and its own signal, and then wait for that command instead of cleaning up.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGTERM)
+            os.killpg(self._process.pid, signal.SIGCONT)
+        await asyncio.wait({self._exited}, timeout=deadline - self._loop.time())
 
     def close(self) -> None:
         """Kill what is left in its group, reap it, and let go of the pipes."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        # It has ended, or was just killed, unless it is one that may not be signalled.
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(DRAIN)
         self._loop.remove_reader(self._pidfd)
         os.close(self._pidfd)
         self._stdin.close()

@@ -77,7 +77,7 @@ class Deliberation:
             try:
                 self._take(listener, answer, duration_ms)
             except HookFault as fault:
-                self._fail(listener, fault, duration_ms)
+                self._fail(listener, fault, duration_ms, answer.messages)
         else:
             self._fail(listener, answer, duration_ms)
 
@@ -95,7 +95,7 @@ class Deliberation:
             changes=self._changes,
             violation=self._violation.as_error_info() if self._violation is not None and stops else None,
             decided=self._decided(outcome, supersedes) if told or record_all or supersedes is not None else None,
-            messages=self._messages,
+            messages=tuple(self._messages),
         )
 
     def _take(self, listener: Listener, answer: Answer, duration_ms: float) -> None:
@@ -111,14 +111,14 @@ class Deliberation:
         if decision.outcome == "block":
             self._end(listener, decision, "policy")
 
-    def _fail(self, listener: Listener, fault: HookFault, duration_ms: float) -> None:
+    def _fail(self, listener: Listener, fault: HookFault, duration_ms: float, messages: Sequence[str] = ()) -> None:
         if listener.error_blocks:
             decision = Decision("error", reason=fault.reason)
             self._end(listener, decision, "hook_error")
         else:
             decision = Decision("ignored_error", reason=fault.reason)
             self._messages.append(f"{listener.name}: ignored: {fault.reason}")
-        self._note(listener, decision, duration_ms)
+        self._note(listener, decision, duration_ms, messages)
 
     def _change(self, changes: dict[str, Json]) -> dict[str, HookChange]:
         if not changes:

@@ -157,7 +157,7 @@ class HookPayload(_Frozen):
     """Whether a "no" stops anything; where it comes too late it is only recorded."""
 
     schema_version: Literal[1]
-    hook: HookType
+    hook: str
     run_id: str
     workflow_id: str
     node_id: str | None

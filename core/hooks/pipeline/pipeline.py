@@ -39,7 +39,7 @@ class Pipeline:
         command_grace_ms: int = 2_000,
         resolve: Callable[[Json], Json] = _as_it_stands,
     ) -> None:
-        """`members` in effective order, with the digests their files have now; `resolve` reads a value from its blob."""
+        """`members` in effective order, with the digests of their files now; `resolve` reads a value from its blob."""
         self._setting = RunSetting(
             run_id=run_id,
             workflow_id=workflow_id,

@@ -93,7 +93,7 @@ class PythonHook:
             return self._fault
         try:
             async with asyncio.timeout(self.timeout_ms / 1000) as limit:
-                return _as_answer(await self._function(payload))
+                answer = _as_answer(await self._function(payload))
         except HookFault as fault:
             return fault
         except asyncio.CancelledError as error:
@@ -102,6 +102,8 @@ class PythonHook:
             return _raised(error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
             return self.too_late() if limit.expired() else _raised(error)
+        # It may have caught its cancellation and returned all the same.
+        return self.too_late() if limit.expired() else answer
 
     def too_late(self) -> HookFault:
         """What an overrun timeout is answered with."""

@@ -65,8 +65,10 @@ _DECLARATION = "__hook_points__"
 def hook(*points: HookType | str) -> Callable[[Hooked], Hooked]:
     """Declare which hook points a function is written for; to set it at another one is then an error of that hook.
 
-    The function takes `(payload)` or `(payload, ctx)` and may be async. Raises UsageError for an unknown point.
+    The function takes `(payload)` or `(payload, ctx)` and may be async. Raises UsageError for no or an unknown point.
     """
+    if not points:
+        raise UsageError("@hook() names no hook point.", fix=f"Use one of {', '.join(HookType)}.")
     declared = frozenset(map(_hook_type, points))
 
     def declare(function: Hooked) -> Hooked:

@@ -359,6 +359,7 @@ class _Attempt:
             work,
             timeout_ms=self._time_left_ms(),
             stop=interruption.grace_over if is_effect else interruption.requested,
+            hurry=interruption.hurry,
             announce=self._announce_stop,
         )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hooks.definition.model import Node, SubagentNode, Workflow
@@ -36,7 +37,8 @@ class BlockedByHookError(Exception):
 
 def tell_on_stderr(message: str) -> None:
     """Show what a hook has to say; control characters are taken out."""
-    print("".join(character if character.isprintable() else " " for character in message), file=sys.stderr)
+    with suppress(OSError, ValueError):  # a stderr that is closed must not stop the run; the log has the message
+        print("".join(character if character.isprintable() else " " for character in message), file=sys.stderr)
 
 
 class HookPoints:

@@ -1,7 +1,7 @@
-"""Runs as a program handles them: start one, open one, drive it, look at it.
+"""Runs as a program handles them: start one, open one, drive it.
 
-`start_run` and `open_existing` return a run whose driver lock is held; `drive` moves it; `read_run` looks without a
-lock. All of them are plain functions; `drive_async` is for a program that has a loop of its own.
+`start_run` and `open_existing` return a run whose driver lock is held; `drive` moves it. They are plain functions;
+`drive_async` is for a program that has a loop of its own. Looking at a run is `reading.py`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -17,16 +17,14 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from hooks.clock import Clock, SystemClock
-from hooks.definition.graph import build_graph
-from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_from_json, workflow_to_json
-from hooks.errors import CorruptRunError, RunIdTakenError, UsageError
+from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to_json
+from hooks.errors import RunIdTakenError, UsageError
 from hooks.events.envelope import Actor, Event
-from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, RunSucceeded, Session
-from hooks.ids import RUN_ID, NodeId, RunId, new_run_id
+from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, Session
+from hooks.ids import RUN_ID, RunId, new_run_id
 from hooks.jsonio import canonical
-from hooks.kernel.apply import IllegalEventError, apply
-from hooks.kernel.state import RunState, initial_state
-from hooks.kernel.status import RunStatus, run_status
+from hooks.kernel.state import RunState
+from hooks.kernel.status import RunStatus
 from hooks.pipeline.hook_set import hook_set_digest, refresh_hook_set, resolve_hook_set
 from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.attempt import RunContext
@@ -34,92 +32,19 @@ from hooks.runtime.driver import Driver
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.reading import Folding, RunView
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.supervision import Interruption
 from hooks.runtime.work_engine import LocalWorkEngine
 from hooks.storage.blobs import BlobStore
 from hooks.storage.durable_files import Durability
 from hooks.storage.event_log import EventLog
-from hooks.storage.locks import DriverLock, LockHolder, boot_id, this_process
-from hooks.storage.log_reader import LogReader
+from hooks.storage.locks import DriverLock, boot_id, this_process
 from hooks.storage.run_creation import create_run
-from hooks.storage.run_directory import RunDirectory, read_workflow
+from hooks.storage.run_directory import RunDirectory
 from hooks.storage.run_opening import open_run
 
 DEFAULT_GRACE_MS = 10_000
-
-
-class Folding:
-    """Folds a run's log as it is read: the first event says which workflow.json belongs to it."""
-
-    def __init__(self, directory: RunDirectory) -> None:
-        self._directory = directory
-        self._state: RunState | None = None
-        self._definition: Workflow | None = None
-
-    def receive(self, event: Event) -> None:
-        """Fold one event. Raises CorruptRunError if it cannot stand where it does."""
-        if self._state is None:
-            self._state = self._begin(event)
-        try:
-            apply(self._state, event)
-        except IllegalEventError as error:
-            raise CorruptRunError(str(error), file=str(self._directory.log), line=event.seq) from error
-
-    def _begin(self, event: Event) -> RunState:
-        if not isinstance(event.payload, RunCreated):
-            raise CorruptRunError("the log does not begin with runCreated", file=str(self._directory.log), line=1)
-        self._definition = workflow_from_json(read_workflow(self._directory, event.payload))
-        return initial_state(RunId(self._directory.logged_run_id()), build_graph(self._definition.nodes))
-
-    @property
-    def state(self) -> RunState:
-        if self._state is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
-        return self._state
-
-    @property
-    def definition(self) -> Workflow:
-        assert self._definition is not None, "state and definition come with the first event"
-        return self._definition
-
-
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """A run as it stands, for looking at. `holder` is the process that drives it, if there is one."""
-
-    directory: RunDirectory
-    definition: Workflow
-    state: RunState
-    holder: LockHolder | None
-    blobs: BlobStore
-
-    @property
-    def run_id(self) -> RunId:
-        return self.state.run_id
-
-    @property
-    def status(self) -> RunStatus:
-        return run_status(self.state, driver_is_alive=self.holder is not None)
-
-    def output(self) -> dict[str, Any]:
-        """The output of the run, sink to output; empty unless it succeeded."""
-        ended = self.state.ended
-        if not isinstance(ended, RunSucceeded):
-            return {}
-        return {sink: self.blobs.resolve(self.state.by_node[NodeId(sink)].output) for sink in ended.sinks}
-
-
-def read_run(directory: RunDirectory) -> RunView:
-    """Fold a run's log without a lock and without changing anything.
-
-    Raises CorruptRunError. A torn tail is no damage: what was committed before it counts.
-    """
-    holder = directory.driver()
-    folding = Folding(directory)
-    for event in LogReader(directory.log).stream():
-        folding.receive(event)
-    return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,11 +260,10 @@ def drive(run: OpenRun, *, one_pass: bool = False, on_event: Callable[[Event], N
     was running then is left to be found by the next driver, as if this process had been killed.
     """
     loop = asyncio.new_event_loop()
-    # After a fault, tasks are let go of where they are; the loop need not complain about them.
-    loop.set_exception_handler(_report_loop_fault)
     try:
         return loop.run_until_complete(drive_async(run, one_pass=one_pass, on_event=on_event))
     finally:
+        _let_go_of_tasks(loop)
         loop.close()
 
 
@@ -438,6 +362,15 @@ def _handle_signals(interruption: Interruption, grace_ms: int) -> tuple[int, ...
     return numbers
 
 
-def _report_loop_fault(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    if "exception" in context:
-        loop.default_exception_handler(context)
+def _let_go_of_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Drop what still waits, where it waits: nothing it does by ending may reach its processes.
+
+    After a fault these are attempts; that fault is being raised, and what the loop could say of tasks that ended by it
+    or never will is only noise.
+    """
+    loop.set_exception_handler(lambda *_: None)
+    for task in asyncio.all_tasks(loop):
+        coroutine = task.get_coro()
+        # Now, and not when the garbage is collected: what they leave on the way out may need a loop that is open.
+        if isinstance(coroutine, Coroutine):
+            coroutine.close()

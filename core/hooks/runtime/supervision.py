@@ -24,17 +24,22 @@ class WorkStopped(Exception):
 
 
 class Interruption:
-    """The driver was told to stop: nothing new starts, repeatable work ends now, effects when the grace is over."""
+    """The driver was told to stop: nothing new starts, repeatable work ends now, effects when the grace is over.
+
+    Told a second time, it is in a hurry: what still runs is killed, whatever grace there was left.
+    """
 
     def __init__(self) -> None:
         self.signal: int | None = None
         self.requested = asyncio.Event()
         self.grace_over = asyncio.Event()
+        self.hurry = asyncio.Event()
 
     def request(self, signal_number: int, grace_ms: int) -> None:
         """The first call begins the grace, a second one ends it."""
         if self.signal is not None:
             self.grace_over.set()
+            self.hurry.set()
             return
         self.signal = signal_number
         self.requested.set()
@@ -46,9 +51,12 @@ async def supervise(
     *,
     timeout_ms: int | None,
     stop: asyncio.Event,
+    hurry: asyncio.Event,
     announce: Callable[[StopReason], Awaitable[None]],
 ) -> T:
     """Run `work` to its end, or to its timeout, or until `stop` is set; then it is announced, cancelled and awaited.
+
+    Once `hurry` is set, it is cancelled a second time, which skips the grace its processes were given.
 
     Raises WorkStopped once the work has ended by that. Cancelled itself, it cancels the work and waits for it.
     """
@@ -64,18 +72,25 @@ async def supervise(
             return task.result()
         reason: StopReason = "interrupt" if stop.is_set() else "timeout"
         await announce(reason)
-        await _end(task)
+        await _end(task, hurry)
         raise WorkStopped(reason)
     except asyncio.CancelledError:
-        await _end(task)
+        await _end(task, hurry)
         raise
     finally:
         stopping.cancel()
 
 
-async def _end(task: asyncio.Future[Any]) -> None:
+async def _end(task: asyncio.Future[Any], hurry: asyncio.Event) -> None:
     task.cancel()
-    # What the work says on its way out is not its answer any more; only that it has ended counts.
-    await asyncio.wait({task})
+    hurrying = asyncio.ensure_future(hurry.wait())
+    try:
+        # What the work says on its way out is not its answer any more; only that it has ended counts.
+        await asyncio.wait({task, hurrying}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task})
+    finally:
+        hurrying.cancel()
     if not task.cancelled():
         task.exception()

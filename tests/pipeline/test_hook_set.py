@@ -1,0 +1,110 @@
+"""What a run pins of its hooks, and how a later driver finds them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hooks.definition.model import HookMatch
+from hooks.errors import DefinitionError
+from hooks.pipeline.hook_set import hook_set_digest, refresh_hook_set, resolve_hook_set
+from tests.pipeline.builders import HookFiles
+
+
+def test_the_order_is_priority_then_scope_then_position(files: HookFiles) -> None:
+    entries = [
+        files.entry("flag", argv=["true"], origin="flag"),
+        files.entry("workflow-1", argv=["true"], origin="workflow"),
+        files.entry("workflow-2", argv=["true"], origin="workflow"),
+        files.entry("early", argv=["true"], origin="flag", priority=10),
+        files.entry("node", argv=["true"], origin="node", node_id="draft"),
+        files.entry("user", argv=["true"], origin="user"),
+        files.entry("project", argv=["true"], origin="project", priority=50),
+        files.entry("late", argv=["true"], origin="user", priority=51),
+    ]
+
+    assert [member.name for member in resolve_hook_set(entries)] == [
+        "early",
+        "user",
+        "project",
+        "workflow-1",
+        "workflow-2",
+        "node",
+        "flag",
+        "late",
+    ]
+
+
+def test_a_member_has_its_whole_declaration_and_its_file(files: HookFiles) -> None:
+    entry = files.command("exit 0", match=HookMatch(node=["d*"]), timeout_ms=100)
+
+    (member,) = resolve_hook_set([entry])
+
+    assert (member.name, member.origin, member.declared_in) == ("policy", "workflow", entry.declared_in)
+    assert member.file == str(files.directory / "policy.sh")
+    assert msgspec.convert(member.entry, type(entry)) == entry
+
+
+def test_every_entry_that_cannot_be_used_is_named(files: HookFiles) -> None:
+    entries = [
+        files.entry("gone", argv=["./gone.sh"]),
+        files.entry("lost", python="lost.py:f"),
+        files.entry("early", on="component_pre", argv=["true"]),
+        files.entry("quiet", argv=["true"], mode="audit"),
+        files.entry("empty"),
+        files.entry("fine", argv=["no-such-command-but-that-is-known-only-when-it-is-run"]),
+    ]
+
+    with pytest.raises(DefinitionError) as raised:
+        resolve_hook_set(entries)
+
+    assert [problem.message for problem in raised.value.problems] == [
+        f"hook gone: there is no file {files.directory / 'gone.sh'}",
+        f"hook lost: there is no file {files.directory / 'lost.py'}",
+        "hook early: there is no hook point 'component_pre'",
+        "hook quiet: mode audit is not supported yet",
+        "hook empty has neither `argv` nor `python`",
+    ]
+    assert raised.value.problems[0].place is not None
+    assert raised.value.problems[0].place.file == str(files.directory / "workflow.yaml")
+
+
+def test_the_digest_tells_declaration_and_file_and_not_where_they_are(files: HookFiles, tmp_path: Path) -> None:
+    entry = files.command("exit 0")
+    moved = HookFiles(tmp_path / "moved")
+    moved.directory.mkdir()
+    shutil.copy(files.directory / "policy.sh", moved.directory)
+    (before,) = resolve_hook_set([entry])
+
+    (elsewhere,) = resolve_hook_set(
+        [msgspec.structs.replace(entry, declared_in=str(moved.directory / "workflow.yaml"))]
+    )
+    (ignoring,) = resolve_hook_set([msgspec.structs.replace(entry, on_error="ignore")])
+    files.script("policy.sh", "exit 1")
+    (edited,) = resolve_hook_set([entry])
+
+    assert elsewhere.digest == before.digest
+    assert len({before.digest, ignoring.digest, edited.digest}) == 3
+    assert hook_set_digest([before]) != hook_set_digest([edited])
+    assert hook_set_digest([before, edited]) != hook_set_digest([edited, before])
+
+
+def test_a_later_driver_is_told_what_has_changed_and_what_is_missing(files: HookFiles) -> None:
+    names = ("same", "edited", "gone")
+    members = resolve_hook_set([files.command("exit 0", name) for name in names])
+    files.command("exit 1", "edited")
+    (files.directory / "gone.sh").unlink()
+
+    current, changed = refresh_hook_set(members)
+
+    assert [member.name for member in current] == list(names)
+    assert [member.digest == before.digest for member, before in zip(current, members, strict=True)] == [
+        True,
+        False,
+        True,
+    ]
+    assert [(change.after.name, change.missing) for change in changed] == [("edited", False), ("gone", True)]
+    assert refresh_hook_set(current)[1] == [changed[1]]
