@@ -1,25 +1,32 @@
-"""The `agents:` section, of a workflow or a config: agents by name, each a command or a Python callable."""
+"""The `agents:` section, of a workflow or a config: agents by name.
+
+Each is a command, a Python callable, or of a kind that another distribution registers; what such a kind takes beside
+the keys of every agent, only it understands.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
+from hooks.definition.entry_points import registered_names
+from hooks.definition.environment import read_environment
 from hooks.definition.fields import Fields, Keys, describe, read_fields
-from hooks.definition.model import AgentDeclaration, CommandAgent, PythonAgent
+from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, PythonAgent
 from hooks.definition.shell_text import report_pasted_text
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
-from hooks.definition.values import read_choice, read_duration, read_text, read_text_map, read_texts
+from hooks.definition.values import read_bool, read_choice, read_duration, read_object, read_text, read_texts
 from hooks.ids import NODE_ID
 
 PROMPT_MARK = "${prompt}"
 
-_LATER = frozenset(
-    {"preset", "base_url", "api_key", "repeatable", "cwd", "secrets", "retry", "tools", "provider", "grace"}
-)
+_LATER = frozenset({"preset", "base_url", "api_key", "cwd", "secrets", "retry", "tools", "provider", "grace"})
 _COMMAND = {"argv", "output", "extract", "error_extract", "model", "options", "env"}
 _PYTHON = {"callable", "model_options"}
-_COMMON = {"kind", "timeout", "timeout_ms"}
+_COMMON = {"kind", "timeout", "timeout_ms", "repeatable"}
+_OF_EVERY_KIND = frozenset({*_COMMON, "model_options"})
+_LATER_KINDS = ("openai",)
 _SYNONYMS = {"model_overrides": "model_options", "working_dir": "cwd"}
 
 _KEYS = {
@@ -76,6 +83,8 @@ def _read_agent(source: Source, key: Scalar, node: Node) -> AgentDeclaration | N
     kind = _read_kind(source, key, node, label)
     if kind is None:
         return None
+    if kind not in _KEYS:
+        return _entry_point_agent(source, key, node, kind)
     fields = read_fields(source, node, _KEYS[kind], label)
     if fields is None:
         return None
@@ -90,7 +99,41 @@ def _read_kind(source: Source, key: Scalar, node: Node, label: str) -> str | Non
     if kind is None:
         source.report(key, f"{label} has no `kind`", "add `kind: command` or `kind: python`")
         return None
-    return read_choice(source, kind, f"{label}: `kind`", ("command", "python"), later=("openai",))
+    known: Collection[str] = _KEYS
+    if isinstance(kind, Scalar) and kind.text not in (*known, *_LATER_KINDS):
+        known = [*known, *registered_names("hooks.agents")]
+    return read_choice(source, kind, f"{label}: `kind`", known, later=_LATER_KINDS)
+
+
+def _read_common(fields: Fields) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if (timeout_ms := read_duration(fields, "timeout")) is not None:
+        found["timeout_ms"] = timeout_ms
+    node = fields.value("repeatable")
+    if node is not None and (repeatable := read_bool(fields.source, node, "`repeatable`")) is not None:
+        found["repeatable"] = repeatable
+    return found
+
+
+def _entry_point_agent(source: Source, key: Scalar, node: Node, kind: str) -> EntryPointAgent | None:
+    """An agent whose further keys only its own kind understands."""
+    if not isinstance(node, Mapping):
+        return None
+    keys = Keys(f"a {kind} agent", _OF_EVERY_KIND, synonyms=_SYNONYMS)
+    common = [entry for entry in node.entries if keys.canonical(entry.key.text) in _OF_EVERY_KIND]
+    own = Mapping(node.start, [entry for entry in node.entries if entry not in common])
+    fields = read_fields(source, Mapping(node.start, common), keys, f"the agent `{key.text}`")
+    if fields is None:
+        return None
+    options_node = fields.value("model_options")
+    options = read_texts(source, options_node, "`model_options`", empty=True) if options_node is not None else []
+    return EntryPointAgent(
+        name=key.text,
+        entry_point=kind,
+        settings=read_object(source, own, "the agent") or {},
+        model_options=options or [],
+        **_read_common(fields),
+    )
 
 
 def _command_agent(fields: Fields, key: Scalar) -> CommandAgent | None:
@@ -110,14 +153,15 @@ def _command_agent(fields: Fields, key: Scalar) -> CommandAgent | None:
     if (node := fields.value("options")) is not None:
         known["options"] = _read_options(source, node)
     if (node := fields.value("env")) is not None:
-        known["env"] = read_text_map(source, node, "`env`")
+        known["env"] = read_environment(source, node)
     for name in ("extract", "error_extract"):
         if name in fields and known.get("output") != "json":
             source.report(fields.key_place(name), f"`{name}` needs a JSON answer", "add `output: json`")
-    known["timeout_ms"] = read_duration(fields, "timeout")
+    common = _read_common(fields)
     if argv is None:
         return None
-    return CommandAgent(name=key.text, argv=argv, **{name: value for name, value in known.items() if value is not None})
+    known = {name: value for name, value in known.items() if value is not None}
+    return CommandAgent(name=key.text, argv=argv, **known, **common)
 
 
 def _read_answer_path(source: Source, node: Node, what: str) -> str | None:
@@ -162,7 +206,7 @@ def _python_agent(fields: Fields, key: Scalar) -> PythonAgent | None:
     target = read_target(source, node, "`callable`") if node is not None else None
     options_node = fields.value("model_options")
     options = read_texts(source, options_node, "`model_options`", empty=True) if options_node is not None else []
-    timeout_ms = read_duration(fields, "timeout")
+    common = _read_common(fields)
     if target is None:
         return None
-    return PythonAgent(name=key.text, callable=target, model_options=options or [], timeout_ms=timeout_ms)
+    return PythonAgent(name=key.text, callable=target, model_options=options or [], **common)

@@ -14,9 +14,10 @@ from typing import Literal, TypeAlias
 
 from hooks.definition.agents_section import read_agents
 from hooks.definition.defaults_section import Defaults, read_defaults
+from hooks.definition.executors_section import read_executors
 from hooks.definition.fields import Fields, Keys, read_fields
 from hooks.definition.hooks_section import Origin, read_hooks
-from hooks.definition.model import AgentDeclaration, HookEntry
+from hooks.definition.model import AgentDeclaration, ExecutorDeclaration, HookEntry
 from hooks.definition.source import read_file, read_source
 from hooks.definition.tree import Sequence
 from hooks.definition.values import read_choice, read_text
@@ -26,8 +27,8 @@ RecordHooks: TypeAlias = Literal["changes", "all"]
 
 _KEYS = Keys(
     "a config",
-    frozenset({"agents", "hooks", "defaults", "runs_dir", "record_hooks"}),
-    frozenset({"executors", "engine", "retention"}),
+    frozenset({"agents", "executors", "hooks", "defaults", "runs_dir", "record_hooks"}),
+    frozenset({"engine", "retention"}),
     {"bots": "agents"},
 )
 _HOOKS_FILE_KEYS = Keys("a hooks file", frozenset({"hooks"}))
@@ -38,6 +39,7 @@ class Config:
     """What the config files say together; None where they say nothing. `runs_dir` is absolute."""
 
     agents: dict[str, AgentDeclaration] = field(default_factory=dict)
+    executors: dict[str, ExecutorDeclaration] = field(default_factory=dict)
     hooks: list[HookEntry] = field(default_factory=list)
     defaults: Defaults = field(default_factory=Defaults)
     runs_dir: Path | None = None
@@ -47,6 +49,7 @@ class Config:
         """This config, completed by `other`, whose hooks come first."""
         return Config(
             agents={**other.agents, **self.agents},
+            executors={**other.executors, **self.executors},
             hooks=[*other.hooks, *self.hooks],
             defaults=self.defaults.over(other.defaults),
             runs_dir=self.runs_dir or other.runs_dir,
@@ -134,14 +137,13 @@ def _load_file(path: Path, origin: Origin) -> Config:
 
 def _read(fields: Fields, path: Path, origin: Origin) -> Config:
     source = fields.source
-    agents_node, hooks_node, defaults_node = (fields.value(key) for key in ("agents", "hooks", "defaults"))
-    hooks = (
-        read_hooks(source, hooks_node, origin=origin, declared_in=str(path.absolute()))
-        if hooks_node is not None
-        else []
-    )
+    declared_in = str(path.absolute())
+    agents_node, executors_node = fields.value("agents"), fields.value("executors")
+    hooks_node, defaults_node = fields.value("hooks"), fields.value("defaults")
+    hooks = read_hooks(source, hooks_node, origin=origin, declared_in=declared_in) if hooks_node is not None else []
     return Config(
         agents=read_agents(source, agents_node) if agents_node is not None else {},
+        executors=read_executors(source, executors_node, declared_in=declared_in) if executors_node is not None else {},
         hooks=[hook.entry for hook in hooks],
         defaults=read_defaults(source, defaults_node) if defaults_node is not None else Defaults(),
         runs_dir=_runs_dir(fields, path),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hooks.definition.fields import Keys, read_fields
+from hooks.definition.model import Retry
+from hooks.definition.retry_section import GivenRetry, read_retry, warn_of_absurd_total
 from hooks.definition.tree import Node, Source
 from hooks.definition.values import read_duration, read_int
 
 MOST_CONCURRENCY = 10_000
 _KEYS = Keys(
     "`defaults`",
-    frozenset({"timeout", "timeout_ms", "max_concurrency"}),
-    frozenset({"retry", "grace", "grace_ms", "model_options", "max_output_bytes"}),
+    frozenset({"timeout", "timeout_ms", "grace", "grace_ms", "max_concurrency", "retry"}),
+    frozenset({"model_options", "max_output_bytes"}),
     {"retry_policy": "retry", "model_overrides": "model_options"},
 )
 
@@ -23,12 +25,16 @@ class Defaults:
 
     timeout_ms: int | None = None
     max_concurrency: int | None = None
+    grace_ms: int | None = None
+    retry: GivenRetry = field(default_factory=dict)
 
     def over(self, other: Defaults) -> Defaults:
         """These, completed by `other`."""
         return Defaults(
             self.timeout_ms if self.timeout_ms is not None else other.timeout_ms,
             self.max_concurrency if self.max_concurrency is not None else other.max_concurrency,
+            self.grace_ms if self.grace_ms is not None else other.grace_ms,
+            {**other.retry, **self.retry},
         )
 
 
@@ -36,9 +42,13 @@ def read_defaults(source: Source, node: Node) -> Defaults:
     fields = read_fields(source, node, _KEYS, "`defaults`")
     if fields is None:
         return Defaults()
-    concurrency = fields.value("max_concurrency")
+    concurrency, retry_node = fields.value("max_concurrency"), fields.value("retry")
+    retry = read_retry(source, retry_node) if retry_node is not None else {}
+    warn_of_absurd_total(source, fields.key_place("retry"), Retry(**retry))
     return Defaults(
         timeout_ms=read_duration(fields, "timeout"),
+        grace_ms=read_duration(fields, "grace"),
+        retry=retry,
         max_concurrency=read_int(source, concurrency, "`max_concurrency`", least=1, most=MOST_CONCURRENCY)
         if concurrency is not None
         else None,

@@ -11,10 +11,12 @@ from typing import Any, TypeAlias
 
 from hooks.definition.agents_section import read_target
 from hooks.definition.fields import Fields, Keys, describe, read_fields
+from hooks.definition.http_input import HTTP_KEYS, check_http
+from hooks.definition.literals import check_durations, check_flags, is_computed, literal
 from hooks.definition.model import HostExecutorNode, WorkNode
 from hooks.definition.shell_text import find_reference, report_pasted_text
-from hooks.definition.tree import Entry, Mapping, Node, Scalar, Sequence, Source, to_value
-from hooks.definition.values import is_text, item_of, read_bool, read_choice, read_duration, read_text, read_texts
+from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source, to_value
+from hooks.definition.values import is_text, item_of, read_choice, read_object, read_text, read_texts
 from hooks.expressions.references import BadReferenceError
 from hooks.expressions.secrets import BoundInput, bind_around_secrets, pointer_to
 from hooks.expressions.templates import (
@@ -23,53 +25,74 @@ from hooks.expressions.templates import (
     bind_text,
     bind_word,
     escape,
-    is_one_reference,
     parse_template,
 )
 
 Json: TypeAlias = Any
 
-EXECUTORS = ("shell", "file", "python")
-LATER_EXECUTORS = ("http",)
+EXECUTORS = ("shell", "file", "http", "python")
 OUTPUT_KEYS: AbstractMapping[str, tuple[str, ...]] = {
     "shell": ("stdout", "exit_code", "stdout_bytes", "truncated", "decoded_with_replacement"),
     "file": ("path", "bytes", "sha256"),
+    "http": ("status", "headers", "body", "json", "truncated"),
 }
 """The keys of an executor's output, where they are fixed."""
 
 _SCRIPT = "script"
-WORDS = frozenset({"argv", "lookup"})
-TEXT = {"shell": frozenset({"stdin"}), "file": frozenset({"path", "content"})}
-_DURATIONS = frozenset({"settle", "idempotency_ttl"})
+_WORDS = frozenset({"argv", "lookup"})
+_TEXT = {
+    "shell": frozenset({"stdin"}),
+    "file": frozenset({"path", "content"}),
+    "http": frozenset({"url", "method", "body"}),
+}
+_RECORDED = {
+    "shell": frozenset({*_WORDS, "shell"}),
+    "file": frozenset({"path", "mode"}),
+    "http": frozenset({"method"}),
+    "python": frozenset({"callable"}),
+}
+"""What other processes, the log or messages see: no place for a secret."""
+_DURATIONS = ("settle", "idempotency_ttl")
+_REPEATING = frozenset({"idempotent", *_DURATIONS, *(f"{name}_ms" for name in _DURATIONS)})
+_BESIDE = dict.fromkeys(("env", "cwd", "secrets"), "it stands beside `input`, as a key of the node")
 
 _SHELL_KEYS = Keys(
     "the input of `shell`",
-    frozenset(
-        {"argv", "script", "stdin", "shell", "lookup", "idempotent"}
-        | _DURATIONS
-        | {f"{name}_ms" for name in _DURATIONS}
-    ),
-    frozenset({"env", "cwd", "secrets", "isolate"}),
-    {"working_dir": "cwd"},
+    frozenset({"argv", "script", "stdin", "shell", "lookup"}) | _REPEATING,
+    synonyms={"working_dir": "cwd"},
+    elsewhere=_BESIDE,
 )
-_FILE_KEYS = Keys("the input of `file`", frozenset({"path", "mode", "content"}), frozenset({"json"}))
-_PYTHON_KEYS = Keys("the input of `python`", frozenset({"callable", "args"}), frozenset({"isolate"}))
+_FILE_KEYS = Keys("the input of `file`", frozenset({"path", "mode", "content"}), frozenset({"json"}), elsewhere=_BESIDE)
+_PYTHON_KEYS = Keys("the input of `python`", frozenset({"callable", "args", "isolate"}) | _REPEATING, elsewhere=_BESIDE)
 
 
 def read_input(source: Source, node: Node, executor: str) -> dict[str, Json] | None:
-    """The input of a call of `executor`, with every fault that shows without running it reported."""
-    keys = {"shell": _SHELL_KEYS, "file": _FILE_KEYS, "python": _PYTHON_KEYS}[executor]
+    """The input of a call of `executor`, with every fault that shows without running it reported.
+
+    What an executor that is not built in takes, only that executor knows.
+    """
+    if executor not in EXECUTORS:
+        return read_object(source, node, "`input`")
+    keys, check = {
+        "shell": (_SHELL_KEYS, _check_shell),
+        "file": (_FILE_KEYS, _check_file),
+        "http": (HTTP_KEYS, check_http),
+        "python": (_PYTHON_KEYS, _check_python),
+    }[executor]
     fields = read_fields(source, node, keys, f"the input of `{executor}`")
     if fields is None:
         return None
-    check = {"shell": _check_shell, "file": _check_file, "python": _check_python}[executor]
     check(fields)
     return _input_values(fields, executor)
 
 
-def template_entries(input_node: Mapping) -> list[Entry]:
-    """The entries of an input that a person may write references in."""
-    return [entry for entry in input_node.entries if entry.key.text != _SCRIPT]
+def is_script(executor: str, key: str) -> bool:
+    """Whether what stands there is code, in which nothing is a reference."""
+    return executor == "shell" and key == _SCRIPT
+
+
+def may_hold_secret(executor: str, key: str) -> bool:
+    return key not in _RECORDED.get(executor, ())
 
 
 def bind_input(node: HostExecutorNode, scope: Scope) -> BoundInput:
@@ -89,9 +112,9 @@ def bind_env(node: WorkNode, scope: Scope) -> BoundInput:
 
 
 def _bind_key(executor: str, key: str, value: Json, scope: Scope) -> BoundInput:
-    if key in TEXT.get(executor, ()):
+    if key in _TEXT.get(executor, ()):
         return bind_around_secrets(value, scope, bind_text)
-    if executor == "shell" and key in WORDS and isinstance(value, list):
+    if executor == "shell" and key in _WORDS and isinstance(value, list):
         return BoundInput([bind_word(word, scope) for word in value])
     return bind_around_secrets(value, scope)
 
@@ -102,27 +125,15 @@ def _input_values(fields: Fields, executor: str) -> dict[str, Json]:
     for key in fields:
         node = fields.value(key)
         assert node is not None
-        if key == _SCRIPT:
+        if is_script(executor, key):
             values[key] = escape(str(to_value(node)))
-        elif key in TEXT.get(executor, ()) and isinstance(node, Scalar) and is_text(node):
+        elif key in _TEXT.get(executor, ()) and isinstance(node, Scalar) and is_text(node):
             values[key] = node.text
-        elif key in WORDS and isinstance(node, Sequence):
+        elif executor == "shell" and key in _WORDS and isinstance(node, Sequence):
             values[key] = [item.text if isinstance(item, Scalar) else to_value(item) for item in node.items]
         else:
             values[key.removesuffix("_ms")] = to_value(node)
     return values
-
-
-def is_computed(node: Node | None) -> bool:
-    """Whether the value is only known when the step runs."""
-    if isinstance(node, Scalar):
-        return isinstance(node.value, str) and is_one_reference(node.value)
-    return isinstance(node, Mapping) and node.get("$ref") is not None
-
-
-def _literal(fields: Fields, key: str) -> Node | None:
-    node = fields.value(key)
-    return None if node is None or is_computed(node) else node
 
 
 def _check_shell(fields: Fields) -> None:
@@ -134,23 +145,20 @@ def _check_shell(fields: Fields) -> None:
         )
     if "shell" in fields and "argv" in fields:
         source.report(fields.key_place("shell"), "`shell` goes with `script`, not with `argv`", "write argv: [bash, …]")
-    for key in sorted(WORDS):
-        if (node := _literal(fields, key)) is not None:
+    for key in sorted(_WORDS):
+        if (node := literal(fields, key)) is not None:
             _check_argv(source, node, f"`{key}`")
     if (node := fields.value("script")) is not None:
         _check_script(source, node)
-    if (node := _literal(fields, "stdin")) is not None:
+    if (node := literal(fields, "stdin")) is not None:
         read_text(source, node, "`stdin`", blank=True)
-    if (node := _literal(fields, "shell")) is not None:
+    if (node := literal(fields, "shell")) is not None:
         if isinstance(node, Sequence):
             read_texts(source, node, "`shell`")
         else:
             read_text(source, node, "`shell`")
-    if (node := _literal(fields, "idempotent")) is not None:
-        read_bool(source, node, "`idempotent`")
-    for key in sorted(_DURATIONS):
-        if not any(is_computed(fields.value(name)) for name in (key, f"{key}_ms")):
-            read_duration(fields, key)
+    check_flags(fields, ("idempotent",))
+    check_durations(fields, _DURATIONS)
 
 
 def _check_argv(source: Source, node: Node, what: str) -> None:
@@ -183,7 +191,7 @@ def _check_script(source: Source, node: Node) -> None:
         source.report(
             source.offset_in(node, script, found),
             f"`{script[found:end]}` in `script` would be run as code",
-            "pass the value through `stdin`, or use `argv`: its elements may hold references",
+            'give it a name under `env:` of the node, and write "$NAME" here',
         )
 
 
@@ -193,7 +201,7 @@ def _check_file(fields: Fields) -> None:
         node = fields.require(key, f"add `{key}:`")
         if node is not None and not is_computed(node):
             read_text(source, node, f"`{key}`", blank=key == "content")
-    if (node := _literal(fields, "mode")) is not None:
+    if (node := literal(fields, "mode")) is not None:
         read_choice(source, node, "`mode`", ("write", "replace", "append"))
 
 
@@ -202,7 +210,9 @@ def _check_python(fields: Fields) -> None:
     node = fields.require("callable", "add `callable: module:function` or `callable: file.py:function`")
     if node is not None and not is_computed(node):
         read_target(source, node, "`callable`")
-    if (node := _literal(fields, "args")) is not None and not isinstance(node, Mapping):
+    if (node := literal(fields, "args")) is not None and not isinstance(node, Mapping):
         source.report(
             node, f"`args` must be a mapping of names to values, but is {describe(node)}", "write {name: value}"
         )
+    check_flags(fields, ("idempotent", "isolate"))
+    check_durations(fields, _DURATIONS)

@@ -1,53 +1,77 @@
 """From a workflow file to a checked `Workflow`: every problem at once, each with its place and its fix.
 
-The sections are read one by one (params_section.py, agents_section.py, hooks_section.py, nodes_section.py); here
-stand the order in which that happens and the checks across them.
+The sections are read one by one (params_section.py, agents_section.py, hooks_section.py, nodes_section.py); what
+concerns nodes together is checked when all are known (loops_check.py, dependencies_check.py, references_check.py, …).
+Here stands the order in which that happens.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from hooks.definition.agents_section import read_agents
 from hooks.definition.config import Config
-from hooks.definition.defaults_section import read_defaults
-from hooks.definition.fields import Fields, Keys, did_you_mean, listed, read_fields
-from hooks.definition.graph import find_cycle
+from hooks.definition.declarations_check import check_agents, check_executors
+from hooks.definition.defaults_section import Defaults, read_defaults
+from hooks.definition.dependencies_check import check_dependencies
+from hooks.definition.fields import Fields, Keys, read_fields
+from hooks.definition.gates_check import check_gates
 from hooks.definition.hooks_section import DeclaredHook, read_hooks, report_idle_globs
-from hooks.definition.model import AgentDeclaration, Param, SubagentNode, Workflow
+from hooks.definition.loops_check import check_loops, with_bodies
+from hooks.definition.model import AgentDeclaration, Param, Retry, Workflow
 from hooks.definition.nodes_section import DeclaredNode, read_nodes
 from hooks.definition.params_section import read_params
 from hooks.definition.references_check import check_references
 from hooks.definition.source import read_file, read_source
-from hooks.definition.tree import Mapping, Node, Scalar, Source
-from hooks.definition.values import read_int, read_object, read_text
+from hooks.definition.tree import Scalar, Source
+from hooks.definition.values import read_bool, read_choice, read_int, read_text
+from hooks.definition.work_fields import read_metadata
+from hooks.errors import Problem
 from hooks.ids import NODE_ID
 
 _KEYS = Keys(
     "a workflow",
-    frozenset({"workflow_id", "version", "description", "params", "agents", "defaults", "hooks", "metadata", "nodes"}),
-    frozenset({"require_gates", "on_failure", "tool_policy", "unsafe_allow_ungated"}),
-    {"bots": "agents"},
+    frozenset(
+        {
+            *("workflow_id", "version", "description", "params", "agents", "defaults", "hooks", "nodes"),
+            *("on_failure", "require_gates", "metadata", "tool_policy"),
+        }
+    ),
+    synonyms={"bots": "agents"},
+    elsewhere={
+        "executors": "it belongs into .hooks/config.yaml",
+        "unsafe_allow_ungated": "it belongs to the node that may go without a gate",
+        "retry": "it belongs under `defaults`, or to a node",
+        "timeout": "it belongs under `defaults`, or to a node",
+        "max_concurrency": "it belongs under `defaults`",
+    },
 )
 _MOST_VERSION = 2**53
-_SHOWN_CYCLE = 8
 
 
 def load_workflow(
-    source: Path, *, text: bytes | None = None, config: Config | None = None, name: str | None = None
+    source: Path,
+    *,
+    text: bytes | None = None,
+    config: Config | None = None,
+    name: str | None = None,
+    warn: Callable[[Problem], None] | None = None,
 ) -> Workflow:
-    """Read and check a workflow file; agents and defaults that it takes from `config` become part of the result.
+    """Read and check a workflow file; what it takes from `config` (agents, executors, defaults) becomes part of it.
 
-    `text` stands for the file's content where that is known already (stdin), `name` for the file in messages.
-    Raises DefinitionError with every problem found, in order of place.
+    `text` stands for the file's content where that is known already (stdin), `name` for the file in messages. `warn`
+    is told what is allowed and hardly meant. Raises DefinitionError with every problem found, in order of place.
     """
     data = read_file(source) if text is None else text
     origin, root = read_source(data, name or str(source))
     fields = read_fields(origin, root, _KEYS, "the workflow")
     loader = _Loader(origin, fields, config or Config(), str(source.absolute())) if fields is not None else None
     workflow = loader.load() if loader is not None else None
+    if warn is not None:
+        for warning in origin.sorted_warnings():
+            warn(warning)
     origin.raise_problems()
     assert workflow is not None, "a workflow that cannot be built has problems"
     return workflow
@@ -63,28 +87,33 @@ class _Loader:
         self._declared_in = declared_in
 
     def load(self) -> Workflow | None:
+        source, config = self._source, self._config
         workflow_id = self._workflow_id()
-        head = self._head()
+        defaults = self._defaults()
+        head = {**self._head(), **_settings(defaults)}
         params = self._params()
         agents = self._agents()
-        nodes = self._nodes()
+        nodes = self._nodes(defaults)
         hooks = self._hooks() + [hook for node in nodes for hook in node.hooks]
-        _check_depends(self._source, nodes)
-        _check_agents(self._source, nodes, agents, self._config.agents)
-        check_references(self._source, nodes, {param.name: param for param in params})
-        report_idle_globs(self._source, hooks, _present(workflow_id, nodes))
-        if self._source.problems:
+        loop_of = check_loops(source, nodes)
+        check_dependencies(source, nodes, loop_of)
+        check_agents(source, nodes, {**config.agents, **agents})
+        check_executors(source, nodes, config.executors)
+        if head.get("require_gates"):
+            check_gates(source, nodes, {**config.agents, **agents})
+        check_references(source, nodes, {param.name: param for param in params}, loop_of)
+        report_idle_globs(source, hooks, _present(workflow_id, nodes))
+        if source.problems:
             return None
         assert workflow_id is not None
-        whole = [node.node for node in nodes if node.node is not None]
-        used = {node.agent for node in whole if isinstance(node, SubagentNode)}
-        from_config = [agent for agent in self._config.agents.values() if agent.name in used - agents.keys()]
+        used = {name for node in nodes for name in (node.word("agent"), node.word("executor"))}
         return Workflow(
             workflow_id=workflow_id,
             params=params,
-            agents=[*agents.values(), *from_config],
+            agents=[*agents.values(), *(a for a in config.agents.values() if a.name in used - agents.keys())],
+            executors=[executor for executor in config.executors.values() if executor.name in used],
             hooks=[hook.entry for hook in hooks],
-            nodes=whole,
+            nodes=with_bodies(nodes, loop_of),
             **head,
         )
 
@@ -107,15 +136,17 @@ class _Loader:
             found["version"] = read_int(self._source, node, "`version`", least=0, most=_MOST_VERSION)
         if (node := self._fields.value("description")) is not None:
             found["description"] = read_text(self._source, node, "`description`", blank=True)
-        if (node := self._fields.value("metadata")) is not None:
-            found["metadata"] = read_object(self._source, node, "`metadata`")
-        defaults = self._config.defaults
-        if (node := self._fields.value("defaults")) is not None:
-            defaults = read_defaults(self._source, node).over(defaults)
-        if defaults.max_concurrency is not None:
-            found["max_concurrency"] = defaults.max_concurrency
-        found["timeout_ms"] = defaults.timeout_ms
+        if (node := self._fields.value("on_failure")) is not None:
+            found["on_failure"] = read_choice(self._source, node, "`on_failure`", ("stop", "continue"))
+        if (node := self._fields.value("require_gates")) is not None:
+            found["require_gates"] = read_bool(self._source, node, "`require_gates`")
+        found["metadata"] = read_metadata(self._fields)
         return found
+
+    def _defaults(self) -> Defaults:
+        node = self._fields.value("defaults")
+        given = read_defaults(self._source, node) if node is not None else Defaults()
+        return given.over(self._config.defaults)
 
     def _params(self) -> list[Param]:
         node = self._fields.value("params")
@@ -131,69 +162,22 @@ class _Loader:
             return []
         return read_hooks(self._source, node, origin="workflow", declared_in=self._declared_in)
 
-    def _nodes(self) -> list[DeclaredNode]:
+    def _nodes(self, defaults: Defaults) -> list[DeclaredNode]:
         node = self._fields.require("nodes", "add `nodes:` with at least one node")
         if node is None:
             return []
-        nodes = read_nodes(self._source, node, declared_in=self._declared_in)
+        nodes = read_nodes(self._source, node, declared_in=self._declared_in, defaults=defaults)
         if not nodes and not isinstance(node, Scalar):
             self._source.report(node, "the workflow has no nodes", "add at least one node")
         return nodes
 
 
-def _check_depends(source: Source, nodes: list[DeclaredNode]) -> None:
-    known = {node.id: node for node in nodes}
-    for node in nodes:
-        for dependency in node.depends:
-            if dependency.text == node.id:
-                source.report(dependency, f"the node `{node.id}` depends on itself", "remove it from depends")
-            elif dependency.text not in known:
-                fix = did_you_mean(dependency.text, known) or f"the nodes of this workflow: {listed(known)}"
-                source.report(dependency, f"`{node.id}` depends on `{dependency.text}`, which is no node", fix)
-    cycle = find_cycle({node.id: [d.text for d in node.depends if d.text != node.id] for node in nodes})
-    if cycle is not None:
-        shown = cycle if len(cycle) <= _SHOWN_CYCLE else [*cycle[: _SHOWN_CYCLE - 2], "…", *cycle[-2:]]
-        source.report(
-            known[cycle[0]].place,
-            f"the nodes depend on one another in a cycle of {len(cycle) - 1}: {' -> '.join(shown)}",
-            f"remove `{cycle[1]}` from depends of `{cycle[0]}`, or break the cycle elsewhere",
-        )
-
-
-def _check_agents(
-    source: Source,
-    nodes: list[DeclaredNode],
-    agents: dict[str, AgentDeclaration],
-    from_config: dict[str, AgentDeclaration],
-) -> None:
-    declared = _declared_names(agents, from_config)
-    for node in nodes:
-        name_node = node.fields.value("agent") if node.fields is not None else None
-        if node.fields is None or not isinstance(name_node, Scalar) or not name_node.text:
-            continue
-        name = name_node.text
-        agent = agents.get(name) or from_config.get(name)
-        if agent is None:
-            fix = did_you_mean(name, declared) or f"declare it under `agents`; there is: {listed(declared)}"
-            source.report(name_node, f"`{node.id}` asks the agent `{name}`, which is not declared", fix)
-        elif (options := node.fields.value("model_options")) is not None:
-            _check_options(source, options, agent)
-
-
-def _declared_names(agents: Collection[str], from_config: Collection[str]) -> list[str]:
-    return list(dict.fromkeys([*agents, *from_config]))
-
-
-def _check_options(source: Source, options: Node, agent: AgentDeclaration) -> None:
-    if not isinstance(options, Mapping):
-        return
-    honoured = agent.honoured_options
-    for entry in options.entries:
-        if entry.key.text not in honoured:
-            fix = (
-                did_you_mean(entry.key.text, honoured) or f"it honours: {listed(honoured)}; see `options` of the agent"
-            )
-            source.report(entry.key, f"the agent `{agent.name}` does not honour the option `{entry.key.text}`", fix)
+def _settings(defaults: Defaults) -> dict[str, Any]:
+    """The defaults as fields of the workflow."""
+    found: dict[str, Any] = {"timeout_ms": defaults.timeout_ms, "grace_ms": defaults.grace_ms}
+    if defaults.max_concurrency is not None:
+        found["max_concurrency"] = defaults.max_concurrency
+    return {**found, "retry": Retry(**defaults.retry)}
 
 
 def _present(workflow_id: str | None, nodes: list[DeclaredNode]) -> dict[str, Collection[str]]:
@@ -211,5 +195,4 @@ def _present(workflow_id: str | None, nodes: list[DeclaredNode]) -> dict[str, Co
 
 
 def _written(nodes: list[DeclaredNode], key: str) -> list[str]:
-    values = (node.fields.value(key) for node in nodes if node.fields is not None)
-    return list(dict.fromkeys(value.text for value in values if isinstance(value, Scalar)))
+    return list(dict.fromkeys(word for node in nodes if (word := node.word(key)) is not None))

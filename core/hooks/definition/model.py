@@ -277,7 +277,7 @@ class LoopNode(
     """Id of the decision node that ends a round (`terminate.node`)."""
     max_iterations: int
     output_from: str | None = None
-    """The body node whose last output is the loop's; without it, the map of the body's sinks to their outputs."""
+    """The body node whose last output is the loop's; without it, by id the outputs of what the decision depends on."""
     depends: list[str] = []
     condition: str | bool | None = None
     allow_failure: bool = False

@@ -1,114 +1,71 @@
-"""The `nodes:` section: agent steps and executor calls, as a map of ids or as a list of mappings with an `id`.
+"""The `nodes:` section, as a map of ids or as a list of mappings with an `id`.
 
-Each node is read by itself here. What concerns nodes together (dependencies, references, agents, globs of hooks) is
-checked by load.py when all are known; a `DeclaredNode` keeps the places that takes.
+Each node is read by itself here, the body of a loop like any other. What concerns nodes together (dependencies, loops,
+references, agents, globs of hooks) is checked when all are known; a `DeclaredNode` keeps the places that takes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-from hooks.definition.executor_inputs import EXECUTORS, LATER_EXECUTORS, read_input
-from hooks.definition.fields import Fields, Keys, describe, read_fields
+from hooks.definition.defaults_section import Defaults
+from hooks.definition.executor_inputs import read_input
+from hooks.definition.fields import Fields, describe, read_fields
+from hooks.definition.gate_section import read_gate
 from hooks.definition.hooks_section import DeclaredHook, read_hooks
-from hooks.definition.model import HostExecutorNode, SubagentNode
+from hooks.definition.loop_fields import DeclaredLoop, read_loop
+from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, SubagentNode
 from hooks.definition.model import Node as WorkflowNode
-from hooks.definition.output_schema import read_output_schema
+from hooks.definition.node_keys import EVERY_KEY, NODE_KEYS, NODE_TYPES, NodeType
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
-from hooks.definition.values import (
-    read_bool,
-    read_choice,
-    read_duration,
-    read_int,
-    read_object,
-    read_text,
-    read_texts,
-)
+from hooks.definition.values import read_bool, read_choice, read_object, read_text, read_texts
+from hooks.definition.work_fields import read_every, read_work
 from hooks.expressions.references import RESERVED_ROOTS
 from hooks.ids import NODE_ID
 
-_TYPES = {"subagent": "agent", "host_executor": "executor", "loop": "body", "decision": None}
-_LATER_TYPES = frozenset({"loop", "decision"})
-_COMMON = frozenset(
-    {
-        "type",
-        "depends",
-        "timeout",
-        "timeout_ms",
-        "max_output_bytes",
-        "output_schema",
-        "metadata",
-        "description",
-        "hooks",
-    }
-)
-_AGENT_STEP = frozenset({"agent", "prompt", "model_options"})
-_EXECUTOR_CALL = frozenset({"executor", "input", "read_only"})
-_LATER = frozenset(
-    {
-        *(
-            "if",
-            "for_each",
-            "human_gate",
-            "retry",
-            "allow_failure",
-            "on_failure",
-            "require_gates",
-            "unsafe_allow_ungated",
-        ),
-        *("env", "cwd", "secrets", "grace", "grace_ms", "isolate", "tool_policy", "deadline_ms", "on_timeout"),
-        *("body", "max_iterations", "terminate", "output"),
-    }
-)
-_LATER_AGENT = frozenset({"requirements", "sampling", "strategy", "format", "repeatable", "tool_calls_enabled"})
-_SYNONYMS = {
-    "bot": "agent",
-    "model_overrides": "model_options",
-    "working_dir": "cwd",
-    "retry_policy": "retry",
-    "host_executor": "executor",
+_MAKE: dict[NodeType, Callable[..., WorkflowNode]] = {
+    "subagent": SubagentNode,
+    "host_executor": HostExecutorNode,
+    "loop": LoopNode,
+    "decision": DecisionNode,
 }
-_KEYS = {
-    "subagent": Keys(
-        "an agent step",
-        _COMMON | _AGENT_STEP,
-        _LATER | _LATER_AGENT,
-        _SYNONYMS,
-        dict.fromkeys(_EXECUTOR_CALL, "it belongs to an executor call (`executor: shell`); this is an agent step"),
-    ),
-    "host_executor": Keys(
-        "an executor call",
-        _COMMON | _EXECUTOR_CALL,
-        _LATER,
-        _SYNONYMS,
-        dict.fromkeys(_AGENT_STEP | _LATER_AGENT, "it belongs to an agent step (`agent: …`); this is an executor call"),
-    ),
-}
-_EVERY_KEY = Keys("a node", _COMMON | _AGENT_STEP | _EXECUTOR_CALL, _LATER | _LATER_AGENT, _SYNONYMS)
-_MOST_OUTPUT = 2**40
 
 
 class DeclaredNode(msgspec.Struct, frozen=True):
-    """A node as far as it could be read; `node` is None if it has a fault, its id and dependencies count even so."""
+    """A node as far as it could be read; `node` is None if it has a fault, its id and dependencies count even so.
+
+    The `node` of a loop has no body yet; `loop` says what will stand in it.
+    """
 
     id: str
     place: int
-    fields: Fields | None
-    node: WorkflowNode | None
-    depends: list[Scalar]
-    hooks: list[DeclaredHook]
+    type: NodeType | None = None
+    fields: Fields | None = None
+    node: WorkflowNode | None = None
+    depends: list[Scalar] = []
+    hooks: list[DeclaredHook] = []
+    loop: DeclaredLoop | None = None
+
+    def value(self, key: str) -> Node | None:
+        """What the file has for a key of the node."""
+        return self.fields.value(key) if self.fields is not None else None
+
+    def word(self, key: str) -> str | None:
+        """The same where it is a single word."""
+        value = self.value(key)
+        return value.text if isinstance(value, Scalar) else None
 
 
-def read_nodes(source: Source, node: Node, *, declared_in: str) -> list[DeclaredNode]:
+def read_nodes(source: Source, node: Node, *, declared_in: str, defaults: Defaults) -> list[DeclaredNode]:
     """Every node of the section, faulty ones included; every fault is reported."""
     declared = []
     seen: dict[str, Scalar] = {}
     for key, body in _keyed(source, node):
         _check_id(source, key, seen)
-        declared.append(_read_node(source, key, body, declared_in))
+        declared.append(_read_node(source, key, body, declared_in, defaults))
     return declared
 
 
@@ -154,50 +111,63 @@ def _check_id(source: Source, key: Scalar, seen: dict[str, Scalar]) -> None:
         )
 
 
-def _read_node(source: Source, key: Scalar, body: Node, declared_in: str) -> DeclaredNode:
-    label = f"the node `{key.text}`"
-    type_ = _read_type(source, key, body, label)
-    if type_ is None or type_ in _LATER_TYPES:
-        return DeclaredNode(key.text, key.start, None, None, [], [])
-    fields = read_fields(source, body, _KEYS[type_], label)
+def _read_node(source: Source, key: Scalar, body: Node, declared_in: str, defaults: Defaults) -> DeclaredNode:
+    type_ = _read_type(source, key, body, f"the node `{key.text}`")
+    if type_ is None:
+        return DeclaredNode(key.text, key.start)
+    fields = read_fields(source, body, NODE_KEYS[type_], f"the node `{key.text}`")
     assert fields is not None, "_read_type has seen that the body is a mapping"
     before = len(source.problems)
-    hooks_node = fields.value("hooks")
-    hooks = (
-        read_hooks(source, hooks_node, origin="node", declared_in=declared_in, node_id=key.text)
-        if hooks_node is not None
-        else []
-    )
+    hooks = _read_hooks(fields, key, declared_in)
     depends = _read_depends(fields)
-    common = {"id": key.text, "depends": list(dict.fromkeys(d.text for d in depends)), **_read_common(fields)}
-    own = _read_agent_step(fields, key) if type_ == "subagent" else _read_executor_call(fields, key)
-    node: WorkflowNode | None = None
-    if len(source.problems) == before:
-        node = SubagentNode(**common, **own) if type_ == "subagent" else HostExecutorNode(**common, **own)
-    return DeclaredNode(key.text, key.start, fields, node, depends, hooks)
+    known = {"id": key.text, "depends": list(dict.fromkeys(d.text for d in depends)), **read_every(fields)}
+    loop = None
+    match type_:
+        case "subagent":
+            known |= read_work(fields, defaults) | _read_agent_step(fields, key)
+        case "host_executor":
+            known |= read_work(fields, defaults) | _read_executor_call(fields, key)
+        case "loop":
+            loop, own = read_loop(fields, key)
+            known |= own
+        case "decision":
+            known |= _read_decision(fields, key, depends)
+    node = _MAKE[type_](**known) if len(source.problems) == before else None
+    return DeclaredNode(key.text, key.start, type_, fields, node, depends, hooks, loop)
 
 
-def _read_type(source: Source, key: Scalar, body: Node, label: str) -> str | None:
-    """The type of a node, written or told by its keys; a type that is not supported yet is reported once."""
+def _read_type(source: Source, key: Scalar, body: Node, label: str) -> NodeType | None:
+    """The type of a node, written or told by its keys."""
     if not isinstance(body, Mapping):
         source.report(body, f"{label} must be a mapping, but is {describe(body)}")
         return None
-    present = {_EVERY_KEY.canonical(entry.key.text): entry for entry in body.entries}
+    present = {EVERY_KEY.canonical(entry.key.text): entry for entry in body.entries}
     written = present.get("type")
-    if written is None:
-        found = [type_ for type_, mark in _TYPES.items() if mark in present]
-        if not found:
-            source.report(key, f"{label} has neither `agent` nor `executor`", "add `agent: NAME` or `executor: shell`")
-            return None
-        if "loop" in found:
-            source.report(present["body"].key, "loops (`body`) are not supported yet", f"remove {label}")
-            return "loop"
-        return found[0]
-    text = written.value.text if isinstance(written.value, Scalar) else ""
+    if written is not None:
+        return _written_type(source, written.value, label)
+    for type_, mark in NODE_TYPES.items():
+        if mark in present:
+            return type_
+    fix = "add `type: decision`" if "human_gate" in present else "add `agent: NAME` or `executor: shell`"
+    source.report(key, f"{label} has neither `agent` nor `executor`", fix)
+    return None
+
+
+def _written_type(source: Source, node: Node, label: str) -> NodeType | None:
+    text = node.text if isinstance(node, Scalar) else ""
     snake = {"hostExecutor": "host_executor", "subAgent": "subagent"}.get(text, text)
-    if snake in _TYPES and snake not in _LATER_TYPES:
-        return snake
-    return read_choice(source, written.value, f"{label}: `type`", ("subagent", "host_executor"), later=_LATER_TYPES)
+    for type_ in NODE_TYPES:
+        if snake == type_:
+            return type_
+    read_choice(source, node, f"{label}: `type`", NODE_TYPES)
+    return None
+
+
+def _read_hooks(fields: Fields, key: Scalar, declared_in: str) -> list[DeclaredHook]:
+    node = fields.value("hooks")
+    if node is None:
+        return []
+    return read_hooks(fields.source, node, origin="node", declared_in=declared_in, node_id=key.text)
 
 
 def _read_depends(fields: Fields) -> list[Scalar]:
@@ -212,20 +182,6 @@ def _read_depends(fields: Fields) -> list[Scalar]:
         return []
     texts = read_texts(fields.source, node, "`depends`", empty=True)
     return [item for item in node.items if isinstance(item, Scalar)] if texts is not None else []
-
-
-def _read_common(fields: Fields) -> dict[str, Any]:
-    source = fields.source
-    found: dict[str, Any] = {"timeout_ms": read_duration(fields, "timeout")}
-    if (node := fields.value("output_schema")) is not None:
-        found["output_schema"] = read_output_schema(source, node)
-    if (node := fields.value("max_output_bytes")) is not None:
-        found["max_output_bytes"] = read_int(source, node, "`max_output_bytes`", least=1, most=_MOST_OUTPUT)
-    if (node := fields.value("metadata")) is not None:
-        found["metadata"] = read_object(source, node, "`metadata`") or {}
-    if (node := fields.value("description")) is not None:
-        found["description"] = read_text(source, node, "`description`", blank=True)
-    return found
 
 
 def _read_agent_step(fields: Fields, key: Scalar) -> dict[str, Any]:
@@ -245,16 +201,23 @@ def _read_executor_call(fields: Fields, key: Scalar) -> dict[str, Any]:
     found: dict[str, Any] = {}
     executor = fields.require("executor", "add `executor: shell`", at=key.start)
     if executor is not None:
-        found["executor"] = read_choice(
-            source, executor, f"{fields.label}: `executor`", EXECUTORS, later=LATER_EXECUTORS
-        )
-    if (
-        node := fields.require("input", "add `input:`, such as input: {argv: [echo, hello]}", at=key.start)
-    ) is not None:
-        if found.get("executor") is not None:
-            found["input"] = read_input(source, node, found["executor"])
-        elif not isinstance(node, Mapping):
-            source.report(node, f"`input` must be a mapping, but is {describe(node)}")
+        found["executor"] = read_text(source, executor, f"{fields.label}: `executor`")
+    input_ = fields.require("input", "add `input:`, such as input: {argv: [echo, hello]}", at=key.start)
+    if input_ is not None:
+        found["input"] = read_input(source, input_, found.get("executor") or "")
     if (node := fields.value("read_only")) is not None:
         found["read_only"] = read_bool(source, node, "`read_only`") or False
     return found
+
+
+def _read_decision(fields: Fields, key: Scalar, depends: list[Scalar]) -> dict[str, Any]:
+    source = fields.source
+    gate_node = fields.require("human_gate", "add `human_gate: {prompt: …}`: a person decides", at=key.start)
+    gate = read_gate(source, gate_node, of="decision") if gate_node is not None else None
+    if isinstance(gate_node, Scalar) and gate_node.value is False:
+        source.report(gate_node, "a decision without a gate decides nothing", "write `human_gate: {prompt: …}`")
+    if not depends:
+        source.report(
+            key, f"the decision `{key.text}` depends on nothing", "add `depends:` with the nodes of the body it judges"
+        )
+    return {"human_gate": gate}

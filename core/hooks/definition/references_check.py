@@ -1,145 +1,83 @@
-"""References of a workflow, checked before anything runs: that each names something, and that it stands upstream.
+"""References of a workflow, checked before anything runs: that each names something, and may be read where it stands.
 
-Dependencies are explicit: what a step reads must be among its ancestors. Asking for the ancestors of every node
-would cost n² for a chain; instead the nodes that are referred to from afar each get a bit, and the bits flow down
-the graph once, in batches, so that the memory stays small whatever the workflow.
+Dependencies are explicit: what a step reads must be among its ancestors. A body sees its own nodes upstream, the nodes
+upstream of its loop, and any of its nodes a round ago; from outside nobody sees into a body.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from collections.abc import Mapping as AbstractMapping
-from collections.abc import Sequence as AbstractSequence
+from collections.abc import Mapping, Sequence
 
-import msgspec
-
-from hooks.definition.executor_inputs import OUTPUT_KEYS, template_entries
+from hooks.definition.dependencies_check import dependencies_by_scope
+from hooks.definition.executor_inputs import OUTPUT_KEYS
 from hooks.definition.fields import did_you_mean, listed
+from hooks.definition.loops_check import LoopOf
 from hooks.definition.model import Param
 from hooks.definition.nodes_section import DeclaredNode
-from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
+from hooks.definition.reference_places import FoundReference, ReferencePlaces
+from hooks.definition.tree import Scalar, Source
+from hooks.definition.tree import Sequence as SequenceNode
+from hooks.definition.upstream import Use, not_upstream
 from hooks.expressions.references import (
-    BadReferenceError,
+    IndexReference,
+    ItemReference,
     OutputReference,
     ParamReference,
-    Reference,
+    PreviousReference,
+    SecretReference,
     StatusReference,
-    parse_reference,
+    Step,
+    render_path,
 )
-from hooks.expressions.templates import Placeholder, mark_offsets, parse_template
 
-_BATCH = 4_096
-_MOST_STEPS = 2_000_000
-
-
-class _Use(msgspec.Struct, frozen=True):
-    """A node that reads from another one, and where it says so."""
-
-    reader: str
-    target: str
-    place: int
+DECISION_KEYS = ("approved", "comment", "by")
+"""What the output of a decision holds."""
 
 
 def check_references(
-    source: Source, nodes: AbstractSequence[DeclaredNode], params: AbstractMapping[str, Param]
+    source: Source, nodes: Sequence[DeclaredNode], params: Mapping[str, Param], loop_of: LoopOf
 ) -> None:
-    """Report every reference that names nothing known, or a node that is not upstream."""
-    by_id = {node.id: node for node in nodes}
-    references = _References(source, by_id, params)
-    far: list[_Use] = []
+    """Report every reference that names nothing known, or what cannot be read from where it stands."""
+    checker = _Checker(source, {node.id: node for node in nodes}, params, loop_of)
+    places = ReferencePlaces(source, {node.id: node for node in nodes})
     for node in nodes:
-        direct = {dependency.text for dependency in node.depends}
-        for place, reference in references.of(node):
-            if not isinstance(reference, OutputReference | StatusReference):
-                continue
-            target = reference.node_id
-            if target == node.id:
-                source.report(place, f"the node `{node.id}` refers to itself", "refer to a node that it depends on")
-            elif target not in direct:
-                far.append(_Use(node.id, target, place))
-    for use in _not_upstream(by_id, far):
-        source.report(
-            use.place,
-            f"`{use.reader}` reads from `{use.target}`, which it does not depend on",
-            f"add `{use.target}` to depends of `{use.reader}`",
-        )
+        for found in places.of(node):
+            checker.check(node, found)
+    for scope in dependencies_by_scope(nodes, loop_of):
+        within = [use for use in checker.far if use.reader in scope and use.target in scope]
+        for use in not_upstream(scope, within):
+            _report_not_upstream(source, use)
 
 
-class _References:
-    """Finds the references of a node, with their places, and reports those that are none."""
+class _Checker:
+    """Checks one reference after the other; `far` collects those that take a look at the graph."""
 
     def __init__(
-        self, source: Source, nodes: AbstractMapping[str, DeclaredNode], params: AbstractMapping[str, Param]
+        self, source: Source, nodes: Mapping[str, DeclaredNode], params: Mapping[str, Param], loop_of: LoopOf
     ) -> None:
+        self.far: list[Use] = []
         self._source = source
         self._nodes = nodes
         self._params = params
+        self._loop_of = loop_of
 
-    def of(self, node: DeclaredNode) -> Iterator[tuple[int, Reference]]:
-        fields = node.fields
-        if fields is None:
-            return
-        prompt, input_ = fields.value("prompt"), fields.value("input")
-        if prompt is not None:
-            yield from self._in(prompt)
-        if isinstance(input_, Mapping):
-            for entry in template_entries(input_):
-                yield from self._in(entry.value)
-        options = fields.value("model_options")
-        if options is not None:
-            for place, _ in self._in(options):
-                self._source.report(place, "references do not work in `model_options`", "write the value itself")
-
-    def _in(self, node: Node) -> Iterator[tuple[int, Reference]]:
-        if isinstance(node, Scalar):
-            if isinstance(node.value, str) and "${" in node.value:
-                yield from self._in_text(node, node.value)
-        elif isinstance(node, Sequence):
-            for item in node.items:
-                yield from self._in(item)
-        elif node.get("$ref") is not None:
-            yield from self._in_ref_object(node)
-        else:
-            for entry in node.entries:
-                yield from self._in(entry.value)
-
-    def _in_text(self, scalar: Scalar, text: str) -> Iterator[tuple[int, Reference]]:
-        offsets = mark_offsets(text)
-        try:
-            pieces = parse_template(text)
-        except BadReferenceError as error:
-            self._source.report(scalar, error.message, error.fix)
-            return
-        for piece in pieces:
-            if isinstance(piece, Placeholder):
-                place = self._source.offset_in(scalar, text, offsets[piece.ordinal])
-                yield from self._parsed(piece.path, place)
-
-    def _in_ref_object(self, node: Mapping) -> Iterator[tuple[int, Reference]]:
-        for entry in node.entries:
-            if entry.key.text not in ("$ref", "default"):
-                self._source.report(
-                    entry.key, f"unknown key `{entry.key.text}` beside `$ref`", "only `default` may stand beside it"
-                )
-        path = node.get("$ref")
-        if isinstance(path, Scalar) and isinstance(path.value, str):
-            yield from self._parsed(path.value, path.start)
-        else:
-            self._source.report(path or node, "`$ref` must be the path of a value", "write {$ref: node.output.key}")
-
-    def _parsed(self, path: str, place: int) -> Iterator[tuple[int, Reference]]:
-        try:
-            reference = parse_reference(path, self._nodes)
-        except BadReferenceError as error:
-            fix = did_you_mean(error.unknown_node, self._nodes) if error.unknown_node else None
-            self._source.report(place, error.message, fix or error.fix)
-            return
-        if isinstance(reference, ParamReference):
-            self._check_param(reference, place)
-        elif isinstance(reference, OutputReference):
-            self._check_output(reference, place)
-        yield place, reference
+    def check(self, node: DeclaredNode, found: FoundReference) -> None:
+        match found.reference:
+            case ParamReference() as reference:
+                self._check_param(reference, found.place)
+            case OutputReference(target, path):
+                self._check_path(target, path, found.place)
+                self._check_reach(node, target, found)
+            case StatusReference(target):
+                self._check_reach(node, target, found)
+            case PreviousReference(target, field, path):
+                if field == "output":
+                    self._check_path(target, path, found.place)
+                self._check_previous(node, target, found.place)
+            case ItemReference() | IndexReference():
+                self._check_item(node, found)
+            case SecretReference(name):
+                self._check_secret(node, name, found)
 
     def _check_param(self, reference: ParamReference, place: int) -> None:
         param = self._params.get(reference.name)
@@ -154,73 +92,114 @@ class _References:
                 f"write `${{params.{param.name}}}`",
             )
 
-    def _check_output(self, reference: OutputReference, place: int) -> None:
-        fields = self._nodes[reference.node_id].fields
-        executor = fields.value("executor") if fields is not None else None
-        keys = OUTPUT_KEYS.get(executor.text) if isinstance(executor, Scalar) else None
-        if keys is None or not reference.path or reference.path[0] in keys:
+    def _check_reach(self, node: DeclaredNode, target: str, found: FoundReference) -> None:
+        own, other = self._loop_of.get(node.id), self._loop_of.get(target)
+        if target == node.id:
+            if not found.spot.takes_own_output:
+                self._source.report(
+                    found.place, f"the node `{node.id}` refers to itself", "refer to a node that it depends on"
+                )
+        elif target == own:
+            self._source.report(
+                found.place,
+                f"`{node.id}` reads from `{own}`, the loop it stands in",
+                "what a node of the body gave a round ago is `${NODE.previous.output}`",
+            )
+        elif other is not None and other != own:
+            self._source.report(
+                found.place,
+                f"`{node.id}` reads from `{target}`, which is in the body of the loop `{other}`",
+                f"write `${{{other}.output}}`; a loop's `output: {{from: {target}}}` says which output that is",
+            )
+        elif target not in {dependency.text for dependency in self._nodes[node.id].depends}:
+            reader = own if own is not None and other is None else node.id
+            if reader == node.id or target not in {name.text for name in self._nodes[reader].depends}:
+                self.far.append(Use(reader, target, found.place, node.id))
+
+    def _check_previous(self, node: DeclaredNode, target: str, place: int) -> None:
+        own, other = self._loop_of.get(node.id), self._loop_of.get(target)
+        if own is None:
+            self._source.report(
+                place, f"`{node.id}` is in no loop: there is no previous round", f"write `${{{target}.output}}`"
+            )
+        elif other != own:
+            self._source.report(
+                place,
+                f"`{target}` is not in the body of `{own}`: it has no previous round",
+                f"write `${{{target}.output}}`",
+            )
+
+    def _check_item(self, node: DeclaredNode, found: FoundReference) -> None:
+        name = "item" if isinstance(found.reference, ItemReference) else "index"
+        if node.value("for_each") is None:
+            self._source.report(
+                found.place, f"`{node.id}` has no `for_each`: there is no `{name}`", "add `for_each:` with a list"
+            )
+        elif not found.spot.takes_items:
+            self._source.report(
+                found.place,
+                f"`${{{name}}}` does not work in {found.spot.what}, which is there once for all items",
+                "use it in the prompt, input, env or cwd",
+            )
+
+    def _check_secret(self, node: DeclaredNode, name: str, found: FoundReference) -> None:
+        if not found.spot.takes_secrets:
+            self._source.report(
+                found.place,
+                f"a secret in {found.spot.what} would be seen by others",
+                "put it into `env:` of the node, or into input that is not recorded, such as headers or stdin",
+            )
+        elif name not in (names := _secret_names(node)):
+            self._source.report(
+                found.place,
+                f"the secret `{name}` is not listed in `secrets` of `{node.id}`",
+                did_you_mean(name, names) or f"add `secrets: [{name}]`",
+            )
+
+    def _check_path(self, target: str, path: Sequence[Step], place: int) -> None:
+        """That the output of `target` can have such a part, as far as its form is fixed."""
+        node = self._nodes[target]
+        if path and node.value("for_each") is not None:
+            first, *path = path
+            if isinstance(first, str):
+                self._source.report(
+                    place,
+                    f"the output of `{target}` is a list, one for each item, and has no `{first}`",
+                    f"write `${{{render_path(f'{target}.output', (0, first, *path))}}}`",
+                )
+                return
+        keys = self._output_keys(node)
+        if keys is None or not path or path[0] in keys:
             return
-        key = str(reference.path[0])
+        key = str(path[0])
         self._source.report(
             place,
-            f"the output of `{reference.node_id}` has no `{key}`",
-            did_you_mean(key, keys) or f"it has {', '.join(keys)}",
+            f"the output of `{target}` has no `{key}`",
+            did_you_mean(key, keys) or f"it has {', '.join(keys) or 'nothing'}",
         )
 
-
-def _not_upstream(nodes: AbstractMapping[str, DeclaredNode], uses: AbstractSequence[_Use]) -> Iterator[_Use]:
-    depends = {
-        node.id: [d.text for d in node.depends if d.text in nodes and d.text != node.id] for node in nodes.values()
-    }
-    order = _topological(depends)
-    if len(order) < len(depends):
-        yield from _not_upstream_by_search(depends, uses)
-        return
-    targets = list(dict.fromkeys(use.target for use in uses))
-    for start in range(0, len(targets), _BATCH):
-        bit = {target: 1 << index for index, target in enumerate(targets[start : start + _BATCH])}
-        above: dict[str, int] = {}
-        for node in order:
-            bits = 0
-            for dependency in depends[node]:
-                bits |= above[dependency] | bit.get(dependency, 0)
-            above[node] = bits
-        yield from (use for use in uses if use.target in bit and not above[use.reader] & bit[use.target])
+    def _output_keys(self, node: DeclaredNode) -> Sequence[str] | None:
+        """The keys of the output of one round, one item; None where they are not known."""
+        if node.type == "decision":
+            return DECISION_KEYS
+        if node.loop is None:
+            return OUTPUT_KEYS.get(node.word("executor") or "")
+        if node.loop.output_from is not None:
+            source = self._nodes.get(node.loop.output_from.text)
+            is_plain = source is not None and source.loop is None and source.value("for_each") is None
+            return self._output_keys(source) if source is not None and is_plain else None
+        decision = self._nodes.get(node.loop.decision.text) if node.loop.decision is not None else None
+        return [name.text for name in decision.depends] if decision is not None else None
 
 
-def _topological(depends: AbstractMapping[str, AbstractSequence[str]]) -> list[str]:
-    """The nodes, dependencies first; those on or behind a cycle are left out."""
-    open_count = {node: len(after) for node, after in depends.items()}
-    dependants: dict[str, list[str]] = {node: [] for node in depends}
-    for node, after in depends.items():
-        for dependency in after:
-            dependants[dependency].append(node)
-    free = deque(node for node, count in open_count.items() if count == 0)
-    order = []
-    while free:
-        node = free.popleft()
-        order.append(node)
-        for dependant in dependants[node]:
-            open_count[dependant] -= 1
-            if open_count[dependant] == 0:
-                free.append(dependant)
-    return order
+def _secret_names(node: DeclaredNode) -> list[str]:
+    names = node.value("secrets")
+    return [item.text for item in names.items if isinstance(item, Scalar)] if isinstance(names, SequenceNode) else []
 
 
-def _not_upstream_by_search(
-    depends: AbstractMapping[str, AbstractSequence[str]], uses: AbstractSequence[_Use]
-) -> Iterator[_Use]:
-    """The same where there is a cycle, which has to be mended first anyway: as many as a bounded search can tell."""
-    steps = 0
-    for use in uses:
-        seen = {use.reader}
-        pending = [use.reader]
-        while pending and use.target not in seen:
-            fresh = [d for d in depends[pending.pop()] if d not in seen]
-            seen.update(fresh)
-            pending.extend(fresh)
-            steps += len(fresh) + 1
-            if steps > _MOST_STEPS:
-                return
-        if use.target not in seen:
-            yield use
+def _report_not_upstream(source: Source, use: Use) -> None:
+    if use.written_in == use.reader:
+        message = f"`{use.reader}` reads from `{use.target}`, which it does not depend on"
+    else:
+        message = f"`{use.written_in}` reads from `{use.target}`, which its loop `{use.reader}` does not depend on"
+    source.report(use.place, message, f"add `{use.target}` to depends of `{use.reader}`")

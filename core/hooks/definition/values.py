@@ -48,6 +48,17 @@ def read_int(source: Source, node: Node, what: str, *, least: int, most: int) ->
     return None
 
 
+def read_number(source: Source, node: Node, what: str, *, least: float, most: float) -> float | None:
+    """A number, whole or not."""
+    if isinstance(node, Scalar) and isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        if least <= node.value <= most:
+            return float(node.value)
+        source.report(node, f"{what} is {node.text}", f"write a number from {least:g} to {most:g}")
+        return None
+    source.report(node, f"{what} must be a number, but is {describe(node)}", f"write one from {least:g} to {most:g}")
+    return None
+
+
 def read_choice(
     source: Source, node: Node, what: str, choices: Collection[str], later: Collection[str] = ()
 ) -> str | None:
