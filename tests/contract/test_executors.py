@@ -47,7 +47,7 @@ class TestPython(ExecutorContract):
         return {"callable": "os.path:basename", "args": {"p": "a/b"}}
 
     def failing(self, tmp_path: Path) -> list[dict[str, Any]]:
-        return [{"callable": "no_such_module_here:f"}, {"callable": "os:listdir", "args": {"path": "/no/such"}}]
+        return [{"callable": "os:listdir"}, {"callable": "os:listdir", "args": {"path": "/no/such"}}]
 
     def endless(self, tmp_path: Path) -> dict[str, Any]:
         (tmp_path / "steps.py").write_text(

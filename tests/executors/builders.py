@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
 
+from tests.processes.builders import until
+
 from hooks import jsonio
-from hooks.executors.base import EffectCall, Executor, Settled
+from hooks.executors.base import EffectCall, Executor, LookUp, Settled
+from hooks.secrets import Masker
+
+KEY = "wf_" + "0" * 47
 
 
 def make_call(
-    executor: Executor, tmp_path: Path, resolved_input: dict[str, Any], *, max_output_bytes: int | None = None
+    executor: Executor,
+    tmp_path: Path,
+    resolved_input: dict[str, Any],
+    *,
+    max_output_bytes: int | None = None,
+    masker: Masker | None = None,
 ) -> EffectCall:
     prepared = executor.prepare(resolved_input, working_directory=tmp_path, workflow_directory=tmp_path)
     marker = f"test-{uuid.uuid4().hex}"
@@ -24,11 +37,34 @@ def make_call(
         working_directory=tmp_path,
         workflow_directory=tmp_path,
         marker=marker,
-        key="wf_" + "0" * 47,
+        key=KEY,
         grace_ms=5_000,
         max_output_bytes=max_output_bytes,
+        masker=masker,
     )
 
 
 def execute(executor: Executor, tmp_path: Path, resolved_input: dict[str, Any], **options: Any) -> Settled:
     return asyncio.run(executor.execute(make_call(executor, tmp_path, resolved_input, **options)))
+
+
+def look_up(executor: Executor, tmp_path: Path, resolved_input: dict[str, Any], **options: Any) -> LookUp:
+    return asyncio.run(executor.look_up(make_call(executor, tmp_path, resolved_input, **options)))
+
+
+_DRIVER = """
+import asyncio, pickle, sys
+from hooks.executors.registry import make_executor
+
+name, call = pickle.loads(bytes.fromhex(sys.argv[1]))
+asyncio.run(make_executor(name).execute(call))
+"""
+
+
+def orphan(executor: str, call: EffectCall, ready: Path) -> int:
+    """Have the call executed by a driver of its own, killed with -9 once the file `ready` is there; the driver's pid."""
+    driver = subprocess.Popen([sys.executable, "-c", _DRIVER, pickle.dumps((executor, call)).hex()])
+    asyncio.run(until(ready.exists))
+    driver.kill()
+    driver.wait()
+    return driver.pid

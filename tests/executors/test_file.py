@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from tests.executors.builders import execute, make_call
 
-from hooks.executors.base import EffectCall, InputError, Settled
+from hooks.executors.base import Absent, CannotTell, EffectCall, Found, InputError, LookUp, Settled
 from hooks.executors.file import FileExecutor
 
 FILE = FileExecutor()
@@ -180,16 +180,19 @@ def test_what_does_not_fit_into_a_new_file_makes_none(tmp_path: Path) -> None:
     assert not (tmp_path / "out.txt").exists()
 
 
-def lookups(call: EffectCall, *contents: str | None) -> list[str | None]:
+def look_up(call: EffectCall) -> LookUp:
+    return asyncio.run(FILE.look_up(call))
+
+
+def look_ups(call: EffectCall, *contents: str | None) -> list[type[LookUp]]:
     """What a look-up says for each content of the file (None: no file)."""
     path = Path(call.input["path"])
-    said: list[str | None] = []
+    said: list[type[LookUp]] = []
     for content in contents:
         path.unlink(missing_ok=True)
         if content is not None:
             path.write_text(content)
-        settled = FILE.lookup(call)
-        said.append(settled.outcome if settled is not None else None)
+        said.append(type(look_up(call)))
     return said
 
 
@@ -197,28 +200,43 @@ def test_the_bytes_on_disk_say_whether_an_append_happened(tmp_path: Path) -> Non
     (tmp_path / "out.txt").write_text("old\n")
     call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "new\n", "mode": "append"})
 
-    assert lookups(call, "old\n", "old\nnew\n", "old\nnew\nmore\n") == ["not_done", "done", "done"]
-    assert lookups(call, "old\nne", "old\nother", "odd\nnew\n", "ol", "", None) == [None] * 6
+    assert look_ups(call, "old\n", "old\nnew\n", "old\nnew\nmore\n") == [Absent, Found, Found]
+    assert look_ups(call, "old\nne", "old\nother", "odd\nnew\n", "ol", "", None) == [CannotTell] * 6
 
 
 def test_the_bytes_on_disk_say_whether_a_new_file_was_appended_to(tmp_path: Path) -> None:
     call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "new\n", "mode": "append"})
 
-    assert lookups(call, None, "", "new\n", "ne") == ["not_done", "not_done", "done", None]
+    assert look_ups(call, None, "", "new\n", "ne") == [Absent, Absent, Found, CannotTell]
 
 
 def test_the_bytes_on_disk_say_whether_a_whole_write_happened(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("old")
     call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "new"})
 
-    assert lookups(call, "old", "new", "other", None) == ["not_done", "done", None, None]
+    assert look_ups(call, "old", "new", "other", None) == [Absent, Found, CannotTell, CannotTell]
 
 
 def test_a_look_up_answers_as_the_call_would_have(tmp_path: Path) -> None:
     call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "new"})
     (tmp_path / "out.txt").write_text("new")
 
-    assert FILE.lookup(call) == done(tmp_path / "out.txt", "new")
+    settled = done(tmp_path / "out.txt", "new")
+    assert look_up(call) == Found(settled, evidence=settled.output)
+
+
+def test_a_file_that_is_a_directory_now_tells_nothing(tmp_path: Path) -> None:
+    call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "new"})
+    (tmp_path / "out.txt").mkdir()
+
+    assert look_up(call) == CannotTell(f"{tmp_path}/out.txt is a directory; name a file in it.")
+
+
+def test_content_whose_secret_was_not_filled_in_is_not_written(tmp_path: Path) -> None:
+    settled = execute(FILE, tmp_path, {"path": "out.txt", "content": {"$secret": "${TOKEN}"}})
+
+    assert settled.outcome == "not_done"
+    assert not (tmp_path / "out.txt").exists()
 
 
 def test_a_write_that_is_cancelled_is_written_to_its_end(tmp_path: Path) -> None:
@@ -230,6 +248,8 @@ def test_a_write_that_is_cancelled_is_written_to_its_end(tmp_path: Path) -> None
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writing
-        assert FILE.lookup(call) == done(tmp_path / "out.txt", "x" * 1_000_000)
+        found = await FILE.look_up(call)
+        assert isinstance(found, Found)
+        assert found.settled == done(tmp_path / "out.txt", "x" * 1_000_000)
 
     asyncio.run(scenario())

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.executors.builders import execute
+from tests.executors.builders import KEY, execute, look_up, make_call
 
-from hooks.executors.base import InputError, Prepared, Settled
+from hooks.executors.base import Absent, Found, InputError, Later, LookUp, Prepared, Settled
 from hooks.executors.shell import ShellExecutor
+from hooks.secrets import Masker
 
 SHELL = ShellExecutor()
 
@@ -129,3 +131,65 @@ def test_bytes_that_are_no_text_are_replaced_and_said_so(tmp_path: Path) -> None
     settled = execute(SHELL, tmp_path, {"argv": ["printf", "a\\262\\033[1mb\\r\\n"]})
 
     assert settled == done("a�\x1b[1mb\r\n", stdout_bytes=9, decoded_with_replacement=True)
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo $HOOKS_IDEMPOTENCY_KEY", Found(done(f"{KEY}\n"), {"exit_code": 0, "stdout": f"{KEY}\n"})),
+        ("exit 1", Absent()),
+        ("echo not now >&2; exit 75", Later("The look-up ended with exit code 75. It said: not now")),
+        ("exit 3", Later("The look-up ended with exit code 3.")),
+        ("kill -9 $$", Later("The look-up was ended by signal 9.")),
+    ],
+)
+def test_the_exit_of_a_look_up_tells_whether_the_call_happened(tmp_path: Path, script: str, said: LookUp) -> None:
+    assert look_up(SHELL, tmp_path, {"argv": ["false"], "lookup": ["sh", "-c", script]}) == said
+
+
+def test_a_look_up_that_cannot_be_made_may_be_made_later(tmp_path: Path) -> None:
+    said = look_up(SHELL, tmp_path, {"argv": ["true"], "lookup": ["no-such-program"]})
+
+    assert isinstance(said, Later)
+    assert "no such program" in said.reason
+
+
+def test_a_look_up_leaves_what_the_call_left_alone(tmp_path: Path) -> None:
+    call = make_call(SHELL, tmp_path, {"script": "echo call", "lookup": ["echo", "look-up"]})
+    asyncio.run(SHELL.execute(call))
+
+    for _ in range(2):
+        found = asyncio.run(SHELL.look_up(call))
+        assert isinstance(found, Found)
+        assert found.settled == done("look-up\n")
+    assert asyncio.run(SHELL.adopt(call)) == done("call\n")
+
+
+def test_the_terms_of_a_call_are_told_from_its_input() -> None:
+    plain = prepare({"argv": ["a"]}).canonical_input
+    full = prepare({"argv": ["a"], "lookup": ["b"], "idempotent": True, "settle": "5s"}).canonical_input
+
+    assert [SHELL.can_look_up(given) for given in (plain, full)] == [False, True]
+    assert [SHELL.is_idempotent(given) for given in (plain, full)] == [False, True]
+    assert [SHELL.settle_ms(given, 60_000) for given in (plain, full)] == [0, 5_000]
+
+
+def test_secrets_are_masked_in_output_and_errors(tmp_path: Path) -> None:
+    masker = Masker({"TOKEN": "s3cret-value"})
+    succeeding, failing = (
+        {"script": "cat", "stdin": "s3cret-value"},
+        {"script": "cat >&2; exit 1", "stdin": "s3cret-value"},
+    )
+
+    assert execute(SHELL, tmp_path, succeeding, masker=masker) == done("[secret TOKEN]")
+    failed = execute(SHELL, tmp_path, failing, masker=masker)
+    assert failed.error is not None
+    assert failed.error.error_message == "The command ended with exit code 1. It said: [secret TOKEN]"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
+
+
+def test_stdin_whose_secret_was_not_filled_in_is_not_sent(tmp_path: Path) -> None:
+    settled = execute(SHELL, tmp_path, {"script": "touch started", "stdin": {"$secret": "${TOKEN}"}})
+
+    assert settled.outcome == "not_done"
+    assert not (tmp_path / "started").exists()

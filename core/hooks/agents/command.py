@@ -48,13 +48,19 @@ class CommandAgentProcess:
 
     async def generate(self, request: GenerationRequest) -> Generation:
         try:
-            ended = await run_child(self._child(request), grace_ms=request.grace_ms)
+            ended = await run_child(self._child(request), grace_ms=request.grace_ms, on_kill=request.on_kill)
         except CouldNotStartError as error:
             raise _agent_error("CouldNotStart", "userFault", f"{self._name}: {error}") from error
         return self._answer(ended, request.directory)
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:
-        ended = await adopt_child(request.directory, request.marker, grace_ms=request.grace_ms)
+        ended = await adopt_child(
+            request.directory,
+            request.marker,
+            grace_ms=request.grace_ms,
+            masker=request.masker,
+            on_kill=request.on_kill,
+        )
         if ended is None or ended.code is None:
             # Killed by a signal that may have ended the driver as well: no answer, and no fault of the agent's.
             return None
@@ -83,6 +89,7 @@ class CommandAgentProcess:
             directory=request.directory,
             marker=request.marker,
             stdin=b"" if in_argv else request.prompt.encode("utf-8", "surrogateescape"),
+            masker=request.masker,
         )
 
     def _option_words(self, request: GenerationRequest) -> list[str]:

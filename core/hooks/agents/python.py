@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from hooks import jsonio
 from hooks.agents.base import AgentError, Generation, GenerationRequest
@@ -29,6 +32,17 @@ class PythonAgentCallable:
         return self._declaration.honoured_options
 
     async def generate(self, request: GenerationRequest) -> Generation:
+        masker = request.masker
+        if masker is None:
+            return await self._generate(request)
+        try:
+            generation = await self._generate(request)
+        except AgentError as error:
+            info = msgspec.structs.replace(error.error, error_message=masker.mask(error.error.error_message))
+            raise AgentError(info, masker.mask(error.stack_trace)) from error
+        return replace(generation, text=masker.mask(generation.text), value=masker.mask_value(generation.value))
+
+    async def _generate(self, request: GenerationRequest) -> Generation:
         reference = self._declaration.callable
         try:
             # In a thread: what the module imports may take seconds, and others are being waited for.

@@ -1,4 +1,8 @@
-"""Which agent a declaration stands for."""
+"""Which agent a declaration stands for: one that comes with hooks, or one that is installed.
+
+A distribution registers a kind under the entry point group `hooks.agents`: its name, and what makes an agent of a
+declaration and the workflow's directory.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,36 @@ from typing import assert_never
 from hooks.agents.base import Agent
 from hooks.agents.command import CommandAgentProcess
 from hooks.agents.python import PythonAgentCallable
-from hooks.definition.model import AgentDeclaration, CommandAgent, PythonAgent
+from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, PythonAgent
+from hooks.entry_points import load_entry_point
+from hooks.errors import UsageError
+
+GROUP = "hooks.agents"
 
 
 def make_agent(declaration: AgentDeclaration, workflow_directory: Path) -> Agent:
     """The agent declared; relative files of the declaration are looked for from the workflow's directory.
 
-    Nothing is loaded or started before the first prompt. Raises UsageError for a path that is none.
+    Of those that come with hooks nothing is loaded or started before the first prompt. Raises UsageError for a path
+    that is none, and for a kind that is not installed.
     """
     match declaration:
         case CommandAgent():
             return CommandAgentProcess(declaration, workflow_directory)
         case PythonAgent():
             return PythonAgentCallable(declaration, workflow_directory)
+        case EntryPointAgent():
+            return _installed(declaration, workflow_directory)
         case _:
             assert_never(declaration)
+
+
+def _installed(declaration: EntryPointAgent, workflow_directory: Path) -> Agent:
+    make = load_entry_point(GROUP, declaration.entry_point)
+    if make is None:
+        raise UsageError(
+            f"The agent {declaration.name!r} is of kind {declaration.entry_point!r}, which is not installed.",
+            fix="Install the distribution that registers this kind.",
+        )
+    agent: Agent = make(declaration, workflow_directory)
+    return agent

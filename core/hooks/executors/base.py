@@ -135,8 +135,9 @@ class Executor(Protocol):
 
     def is_idempotent(self, canonical_input: Mapping[str, Any]) -> bool:
         """Whether such a call, sent again with the same key within its time to live, happens only once."""
-        return False
+        return canonical_input.get("idempotent") is True
 
     def settle_ms(self, canonical_input: Mapping[str, Any], timeout_ms: int | None) -> int:
         """How long after the attempt an `Absent` may still turn into a `Found`. `timeout_ms` is that of the node."""
-        return 0
+        settle: int = canonical_input.get("settle", 0)
+        return settle

@@ -1,7 +1,7 @@
 """Writes a file: the whole content atomically (`write`, `replace`), or some bytes at the end in one write (`append`).
 
 `prepare` notes what was there before (the sha256 of the file, for an append also its length). By that note the bytes
-on disk alone say, after a crash, whether the call happened: see `FileExecutor.lookup`.
+on disk alone say, after a crash, whether the call happened: see `FileExecutor.look_up`.
 
 A link is followed: its target is written, and stays its target. A file that is written whole keeps its permissions,
 and its owner where we may set one; other hard links to it keep the old content.
@@ -14,6 +14,7 @@ import errno
 import hashlib
 import os
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -21,8 +22,20 @@ from typing import Any
 
 from hooks.callables import in_thread
 from hooks.events.payloads import ErrorClass
-from hooks.executors.base import EffectCall, Executor, InputError, Prepared, Settled
-from hooks.executors.inputs import check_keys, text_at, word_at
+from hooks.executors.base import (
+    Absent,
+    CannotTell,
+    EffectCall,
+    Executor,
+    Found,
+    InputError,
+    Later,
+    LookUp,
+    Prepared,
+    Settled,
+)
+from hooks.executors.file_state import NotAFileError, file_state, was_appended, was_written
+from hooks.executors.inputs import check_keys, filled_text, text_or_secret_at, word_at
 from hooks.executors.settling import unsettled
 
 MODES = ("write", "replace", "append")
@@ -47,11 +60,11 @@ class FileExecutor(Executor):
         path = working_directory.absolute() / named
         if not named or named.endswith("/"):
             raise InputError(f"input.path: {named!r} names no file.")
-        size, digest = _present_state(path)
+        size, digest = _prior_state(path)
         canonical: dict[str, Any] = {
             "path": str(path),
             "mode": mode,
-            "content": text_at("input.content", resolved_input["content"]),
+            "content": text_or_secret_at("input.content", resolved_input["content"]),
             "prior_sha256": digest,
         }
         if mode == "append":
@@ -63,6 +76,10 @@ class FileExecutor(Executor):
 
         A second cancellation no longer waits (a file system may hang).
         """
+        try:
+            _content(call)
+        except InputError as error:
+            return unsettled("not_done", "InvalidInput", "userFault", str(error))
         perform = _append if call.input["mode"] == "append" else _write_whole
         writing = in_thread(partial(perform, call))
         try:
@@ -71,26 +88,36 @@ class FileExecutor(Executor):
             await asyncio.wait({writing})
             raise
 
-    async def adopt(self, call: EffectCall) -> Settled | None:
-        """Nothing: a write dies with its driver. What it left is for `lookup`."""
-        return None
+    def can_look_up(self, canonical_input: Mapping[str, Any]) -> bool:
+        return True
 
-    def lookup(self, call: EffectCall) -> Settled | None:
-        """Whether the call happened, by what is on disk: done, not_done, or None if it could be either or neither.
+    async def look_up(self, call: EffectCall) -> LookUp:
+        """Whether the call happened, by what is on disk now, compared with what stood there before.
 
         A whole write whose content was there already before reads as done: the file is as it should be.
         """
-        path, content = Path(call.input["path"]), _content(call)
-        try:
-            if call.input["mode"] == "append":
-                happened = _appended(path, content, call.input["offset"], call.input["prior_sha256"])
-            else:
-                happened = _written(path, content, call.input["prior_sha256"])
-        except (OSError, InputError):
-            return None  # cannot look, or something else is there now: not known
-        if happened is None:
-            return None
-        return _done(call) if happened else unsettled("not_done", "NotWritten", "retryable", f"{path} is as before.")
+        found: LookUp = await in_thread(partial(_look_up, call))
+        return found
+
+
+def _look_up(call: EffectCall) -> LookUp:
+    path = Path(call.input["path"])
+    try:
+        content = _content(call)
+        if call.input["mode"] == "append":
+            happened = was_appended(path, content, call.input["offset"], call.input["prior_sha256"])
+        else:
+            happened = was_written(path, content, call.input["prior_sha256"])
+    except OSError as error:
+        return Later(f"Cannot read {path}: {error.strerror}.")
+    except (InputError, NotAFileError) as error:
+        return CannotTell(str(error))
+    if happened is None:
+        return CannotTell(f"{path} is neither as it was before nor as it should be: something else has changed it.")
+    if not happened:
+        return Absent()
+    done = _done(call)
+    return Found(done, done.output)
 
 
 # ---- the whole content ---------------------------------------------------------------------------------------------
@@ -143,13 +170,6 @@ def _make_draft(draft: Path, content: bytes, before: os.stat_result | None) -> N
         while written < len(content):
             written += file.write(content[written:] if written else content)
         os.fsync(descriptor)
-
-
-def _written(path: Path, content: bytes, prior_sha256: str | None) -> bool | None:
-    _, now = _present_state(path)
-    if now == hashlib.sha256(content).hexdigest():
-        return True
-    return False if now == prior_sha256 else None
 
 
 # ---- bytes at the end ----------------------------------------------------------------------------------------------
@@ -207,47 +227,21 @@ def _undo_append(descriptor: int, path: Path, offset: int, written: int, reason:
     return _not_done(path, reason)
 
 
-def _appended(path: Path, content: bytes, offset: int, prior_sha256: str | None) -> bool | None:
-    """True: our bytes stand at their offset behind what was there. False: the file is as it was."""
-    if not path.exists():
-        return False if prior_sha256 is None else None
-    with open(path, "rb") as file:
-        head = hashlib.sha256()
-        left = offset
-        while left and (part := file.read(min(left, 1 << 20))):
-            head.update(part)
-            left -= len(part)
-        if left or (prior_sha256 is not None and head.hexdigest() != prior_sha256):
-            return None
-        tail = file.read(len(content) + 1)
-    if not tail:
-        return not content
-    return True if tail[: len(content)] == content else None
-
-
 # ---- common --------------------------------------------------------------------------------------------------------
 
 
 def _content(call: EffectCall) -> bytes:
-    return str(call.input["content"]).encode()
+    return filled_text("input.content", call.input["content"]).encode()
 
 
-def _present_state(path: Path) -> tuple[int, str | None]:
-    """Length and sha256 of the file; 0 and None if there is none. Raises InputError for what cannot be compared."""
+def _prior_state(path: Path) -> tuple[int, str | None]:
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory; name a file in it" if stat.S_ISDIR(mode) else "no regular file"
-            raise InputError(f"input.path: {path} is {kind}.")
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            return file.tell(), digest
-    except (FileNotFoundError, NotADirectoryError):
-        return 0, None
+        return file_state(path)
+    except NotAFileError as error:
+        raise InputError(f"input.path: {error}") from error
     except OSError as error:
-        raise InputError(
-            f"input.path: cannot read {path} ({error.strerror}); what it holds before must be known."
-        ) from error
+        message = f"input.path: cannot read {path} ({error.strerror}); what it holds before must be known."
+        raise InputError(message) from error
 
 
 def _sync_directory(directory: Path) -> None:

@@ -1,76 +1,66 @@
-"""Calls a Python function with keyword arguments; what it returns is the output.
+"""Calls Python with keyword arguments; what it returns is the output. `function_calls.py` says what can be called.
 
-A function has no process of its own here: cancelled, a sync one is abandoned, and after a crash nothing is left to
-adopt. The runtime records such a call as unknown.
+Without `isolate` the function has no process of its own: cancelled, a sync one is abandoned, and after a crash nothing
+is left to adopt, so that the call's own `lookup` must tell, or nobody can. With `isolate: true` it runs in a child, as
+a command does: a timeout ends it, and it outlives its driver.
 """
 
 from __future__ import annotations
 
-import inspect
-import traceback
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from hooks import callables, jsonio
-from hooks.callables import CallableError, in_thread, load_callable
-from hooks.errors import JsonBorderError
-from hooks.executors.base import EffectCall, Executor, InputError, Prepared, Settled
-from hooks.executors.inputs import check_keys, word_at
-from hooks.executors.settling import unsettled
+from hooks.executors.base import EffectCall, Executor, InputError, LookUp, Prepared, Settled
+from hooks.executors.function_calls import FunctionCall, Functions
+from hooks.executors.inputs import TERMS, check_keys, flag_at, object_at, terms_at, word_at
+from hooks.executors.isolation import adopt_isolated, execute_isolated, look_up_isolated
+from hooks.executors.settling import masked, masked_look_up
+
+_KEYS = ("callable", "args", "isolate", *TERMS)
 
 
 class PythonExecutor(Executor):
     """Provider `python`; a relative file is looked for from the workflow's directory."""
 
+    def __init__(self) -> None:
+        self._functions = Functions()
+
     def prepare(self, resolved_input: dict[str, Any], *, working_directory: Path, workflow_directory: Path) -> Prepared:
-        check_keys(resolved_input, ("callable", "args"))
+        check_keys(resolved_input, _KEYS)
         if "callable" not in resolved_input:
             raise InputError('input.callable is missing; write "module:function" or "file.py:function".')
         reference = word_at("input.callable", resolved_input["callable"])
-        args = resolved_input.get("args", {})
-        if not isinstance(args, dict):
-            raise InputError("input.args: an object of keyword arguments is expected.")
-        return Prepared({"callable": reference, "args": args}, provider="python")
+        args = object_at("input.args", resolved_input.get("args", {}))
+        canonical = {"callable": reference, "args": args, **terms_at(resolved_input)}
+        if flag_at("input.isolate", resolved_input.get("isolate", False)):
+            # Its module must not be loaded in this process; whether it has a `lookup` is seen when one is wanted.
+            canonical |= {"isolate": True, "lookup": True}
+        else:
+            call = FunctionCall(reference, args, workflow_directory)
+            canonical["args"] = self._functions.prepare(call)
+            if self._functions.has_look_up(call):
+                canonical["lookup"] = True
+        check_keys(canonical, canonical)
+        return Prepared(canonical, provider="python", idempotency_ttl_ms=canonical.get("idempotency_ttl"))
 
     async def execute(self, call: EffectCall) -> Settled:
-        reference, args = call.input["callable"], call.input["args"]
-        try:
-            # In a thread: what the module imports may take seconds, and others are being waited for.
-            function = await in_thread(partial(load_callable, reference, call.workflow_directory))
-        except CallableError as error:
-            return unsettled("not_done", "CallableNotFound", "userFault", str(error))
-        if mismatch := _mismatch(function, args):
-            return unsettled("not_done", "ArgumentsMismatch", "userFault", f"{reference}: {mismatch}.")
-        try:
-            output = await callables.call(function, **args)
-        except Exception as error:  # noqa: BLE001  a user's function may raise anything; it becomes the outcome
-            trace = "".join(traceback.format_exception(error))
-            message = f"{reference} raised {type(error).__name__}: {error}"
-            return unsettled("failed", type(error).__name__, "retryable", message, traceback=trace)
-        return _done(reference, output)
+        if "isolate" in call.input:
+            return await execute_isolated(_function_call(call), call)
+        return masked(await self._functions.execute(_function_call(call)), call.masker)
 
     async def adopt(self, call: EffectCall) -> Settled | None:
-        """Nothing: a function dies with its driver."""
-        return None
+        """Nothing, unless it is isolated: a function dies with its driver."""
+        return await adopt_isolated(call) if "isolate" in call.input else None
+
+    def can_look_up(self, canonical_input: Mapping[str, Any]) -> bool:
+        return "lookup" in canonical_input
+
+    async def look_up(self, call: EffectCall) -> LookUp:
+        if "isolate" in call.input:
+            return await look_up_isolated(_function_call(call), call)
+        return masked_look_up(await self._functions.look_up(_function_call(call)), call.masker)
 
 
-def _mismatch(function: Callable[..., Any], args: Mapping[str, Any]) -> str | None:
-    try:
-        signature = inspect.signature(function)
-    except ValueError:
-        return None  # built in, and does not say: the call will tell
-    try:
-        signature.bind(**args)
-    except TypeError as error:
-        return str(error)
-    return None
-
-
-def _done(reference: str, output: Any) -> Settled:
-    try:
-        jsonio.check(output)
-    except JsonBorderError as error:
-        return unsettled("done", "OutputNotJson", "fatal", f"{reference} returned what JSON cannot carry ({error}).")
-    return Settled("done", output)
+def _function_call(call: EffectCall) -> FunctionCall:
+    return FunctionCall(call.input["callable"], call.input["args"], call.workflow_directory, call.key)

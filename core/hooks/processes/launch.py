@@ -29,6 +29,8 @@ from hooks.processes.process_table import MARKER_VARIABLE
 from hooks.secrets import Masker
 
 STDOUT, STDERR = "stdout", "stderr"
+ANSWER = "answer.json"
+"""What a child of our own writes beside them."""
 
 _LAUNCHER = f"""\
 directory=$1; shift
@@ -54,7 +56,7 @@ class CouldNotStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A command to run. `directory` exists and takes stdout, stderr and exit.json of this start alone.
+    """A command to run. `directory` exists and takes stdout, stderr, exit.json (and answer.json) of this start alone.
 
     `environment` is the whole environment of the command, apart from HOOKS_ATTEMPT, which `marker` becomes: by it the
     command and all it starts are found again after a crash. `masker` is for what the command has printed.
@@ -152,7 +154,8 @@ def _hidden_from_shell(environment: Mapping[str, str]) -> list[str]:
 def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, int, int]:
     """stdin, stdout and stderr of the start. Raises StorageError."""
     try:
-        (directory / EXIT_FILE).unlink(missing_ok=True)
+        for left in (EXIT_FILE, ANSWER):
+            (directory / left).unlink(missing_ok=True)
         return (
             _stdin(stdin, files),
             _output(directory / STDOUT, files),

@@ -18,7 +18,7 @@ from pathlib import Path
 from hooks.callables import in_thread
 from hooks.processes.ending import FIRST_PAUSE, LONGEST_PAUSE, Ending, OnKill, end_all, end_tree
 from hooks.processes.exits import Exit, exit_of, read_exit
-from hooks.processes.launch import STDERR, STDOUT, Child, launch
+from hooks.processes.launch import ANSWER, STDERR, STDOUT, Child, launch
 from hooks.processes.process_table import is_alive
 from hooks.processes.shared_look import look
 from hooks.secrets import Masker
@@ -28,7 +28,7 @@ _LEAK_GRACE_MS = 300
 
 
 async def run_child(child: Child, *, grace_ms: int, on_kill: OnKill | None = None) -> Exit:
-    """Run the command to its end; what it left in stdout and stderr is masked by then. Raises CouldNotStartError.
+    """Run the command to its end; what it left in its files is masked by then. Raises CouldNotStartError.
 
     Background processes left in its process group are ended and named. One that went into a session of its own is a
     daemon, meant to stay, and is left alone, except on cancellation.
@@ -60,7 +60,7 @@ async def adopt_child(
     """Wait for a command whose driver died, and say how it ended; None if that cannot be known. Starts nothing.
 
     Everything that still carries the marker afterwards is ended: nothing may live beside what is done next. What was
-    left in stdout and stderr is masked, whatever is returned.
+    left in its files is masked, whatever is returned.
     Cancelled, it ends the tree as `run_child` does. The caller bounds the wait with asyncio.timeout.
     """
     try:
@@ -81,7 +81,7 @@ async def _mask(directory: Path, masker: Masker | None) -> None:
     """Take the secrets out of what was captured. A cancellation is held back: none of them may stay for its sake."""
     if masker is None:
         return
-    masking = in_thread(lambda: [masker.mask_file(directory / name) for name in (STDOUT, STDERR)])
+    masking = in_thread(lambda: [masker.mask_file(directory / name) for name in (STDOUT, STDERR, ANSWER)])
     cancelled: asyncio.CancelledError | None = None
     while not masking.done():
         try:

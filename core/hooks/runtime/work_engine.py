@@ -58,6 +58,7 @@ class LocalWorkEngine:
 
     def __init__(self, definition: Workflow, workflow_directory: Path) -> None:
         self._declarations: dict[str, AgentDeclaration] = {agent.name: agent for agent in definition.agents}
+        self._executor_declarations = definition.executors
         self._workflow_directory = workflow_directory
         self._agents: dict[str, Agent] = {}
         self._executors: dict[str, Executor] = {}
@@ -69,7 +70,7 @@ class LocalWorkEngine:
 
     def executor(self, name: str) -> Executor:
         if name not in self._executors:
-            self._executors[name] = make_executor(name)
+            self._executors[name] = make_executor(name, self._executor_declarations, self._workflow_directory)
         return self._executors[name]
 
     async def generate(self, work: GenerateWork) -> Generation:
