@@ -7,12 +7,14 @@ import pickle
 import subprocess
 import sys
 import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from tests.processes.builders import until
 
 from hooks import jsonio
+from hooks.definition.model import ExecutorDeclaration
 from hooks.executors.base import EffectCall, Executor, LookUp, Settled
 from hooks.secrets import Masker
 
@@ -56,15 +58,15 @@ _DRIVER = """
 import asyncio, pickle, sys
 from hooks.executors.registry import make_executor
 
-name, call = pickle.loads(bytes.fromhex(sys.argv[1]))
-asyncio.run(make_executor(name).execute(call))
+name, declarations, call = pickle.loads(bytes.fromhex(sys.argv[1]))
+asyncio.run(make_executor(name, declarations).execute(call))
 """
 
 
-def orphan(executor: str, call: EffectCall, ready: Path) -> int:
-    """Have the call executed by a driver of its own, killed with -9 once the file `ready` is there; the driver's pid."""
-    driver = subprocess.Popen([sys.executable, "-c", _DRIVER, pickle.dumps((executor, call)).hex()])
+def orphan(name: str, call: EffectCall, ready: Path, declarations: Sequence[ExecutorDeclaration] = ()) -> None:
+    """Have the call executed by a driver of its own, and kill that with -9 once the file `ready` is there."""
+    told = pickle.dumps((name, declarations, call)).hex()
+    driver = subprocess.Popen([sys.executable, "-c", _DRIVER, told])
     asyncio.run(until(ready.exists))
     driver.kill()
     driver.wait()
-    return driver.pid

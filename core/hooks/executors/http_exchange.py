@@ -106,9 +106,10 @@ class HttpExchange:
                     response = await client.send(prepared, stream=True)
                 return await _read(response, body_limit, deadline)
         except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError, UnicodeError) as error:
-            # The text of these may quote what was to be sent.
+            # The text of these may quote what was to be sent. The headers are checked when their sending has begun, and
+            # before a byte of them is out: only an earlier request, one that was redirected, has been sent.
             raise NoAnswerError(
-                "InvalidRequest", _malformation(error), was_sent=progress.was_sent, is_malformed=True
+                "InvalidRequest", _malformation(error), was_sent=progress.headers_sent, is_malformed=True
             ) from error
         except httpx.HTTPError as error:
             raise NoAnswerError(type(error).__name__, _reason(error), was_sent=progress.was_sent) from error
@@ -130,13 +131,16 @@ def redacted(url: str) -> str:
 @dataclass(slots=True)
 class _Progress:
     was_sent: bool = False
+    headers_sent: bool = False
 
     async def note(self, event: str, info: Mapping[str, Any]) -> None:
+        # What goes to a proxy first, to have it open a tunnel, is not yet the request.
+        if getattr(info.get("request"), "method", b"") == b"CONNECT":
+            return
         if event.endswith("send_request_headers.started"):
-            request = info.get("request")
-            # What goes to a proxy first, to have it open a tunnel, is not yet the request.
-            if getattr(request, "method", b"") != b"CONNECT":
-                self.was_sent = True
+            self.was_sent = True
+        elif event.endswith("send_request_headers.complete"):
+            self.headers_sent = True
 
 
 async def _read(response: httpx.Response, limit: int, deadline: float) -> Answer:
