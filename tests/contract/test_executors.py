@@ -1,13 +1,15 @@
-"""The executors that come with hooks, and declared ones, keep the contract."""
+"""The executors that come with hooks, declared ones and installed ones keep the contract."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.contract.executor_contract import ExecutorContract
+from tests.executors.distribution import MODULE, install
 from tests.executors.http_server import LocalServer, serving
 
 from hooks.definition.model import ExecutorDeclaration
@@ -189,3 +191,28 @@ class TestDeclaredFunction(ExecutorContract):
 
     def traceable(self, tmp_path: Path) -> dict[str, Any]:
         return {"what": "note", "path": str(tmp_path / "note")}
+
+
+class TestInstalled(ExecutorContract):
+    """One that another distribution registers."""
+
+    name = "notes"
+
+    @pytest.fixture(autouse=True)
+    def _install(self, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+        site = tmp_path_factory.mktemp("site")
+        install(site)
+        monkeypatch.syspath_prepend(site)
+        monkeypatch.delitem(sys.modules, MODULE, raising=False)
+
+    def succeeding(self, tmp_path: Path) -> dict[str, Any]:
+        return {"path": str(tmp_path / "note")}
+
+    def failing(self, tmp_path: Path) -> list[dict[str, Any]]:
+        return [{"path": str(tmp_path / "no" / "note")}]
+
+    def endless(self, tmp_path: Path) -> dict[str, Any]:
+        return {"path": str(tmp_path / "ready"), "text": "wait"}
+
+    def traceable(self, tmp_path: Path) -> dict[str, Any]:
+        return self.succeeding(tmp_path)
