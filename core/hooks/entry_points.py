@@ -7,6 +7,13 @@ from typing import Any
 from hooks.errors import UsageError
 
 
+def registered_names(group: str) -> frozenset[str]:
+    """The names under which anything is registered there; nothing is loaded."""
+    import importlib.metadata
+
+    return frozenset(point.name for point in importlib.metadata.entry_points(group=group))
+
+
 def load_entry_point(group: str, name: str) -> Any:
     """What is registered there; None if nothing is. Raises UsageError if it cannot be loaded, or two claim the name."""
     # Reading the metadata of every distribution costs more than a small run; most runs never need it.

@@ -34,6 +34,13 @@ def problem(text: str | bytes, *, file: str = "w.yaml", config: Config | None = 
     return found[0]
 
 
+def warnings(text: str) -> list[Problem]:
+    """What loading `text`, which is accepted, warns of."""
+    found: list[Problem] = []
+    load_workflow(Path("w.yaml"), text=text.encode(), warn=found.append)
+    return found
+
+
 def node(body: str, *, head: str = "") -> str:
     """A workflow with the node `a`, given in flow style."""
     return f"{HEAD}{head}nodes:\n  a: {body}\n"

@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import UNSET
 
 from hooks.definition.config import Config
 from hooks.definition.defaults_section import Defaults
@@ -19,11 +21,17 @@ from hooks.definition.executor_inputs import bind_input
 from hooks.definition.load import load_workflow
 from hooks.definition.model import (
     CommandAgent,
+    DecisionNode,
+    EntryPointAgent,
+    ExecutorDeclaration,
+    Gate,
     HookEntry,
     HookMatch,
     HostExecutorNode,
+    LoopNode,
     Param,
     PythonAgent,
+    Retry,
     SubagentNode,
     Workflow,
     workflow_from_json,
@@ -551,6 +559,10 @@ def test_a_workflow_reads_back_from_its_json() -> None:
     assert workflow_from_json(workflow_to_json(workflow)) == workflow
 
 
+def test_the_whole_engine_is_loaded() -> None:
+    assert [node.id for node in load(WHOLE_ENGINE).nodes] == ["read", "rounds", "send"]
+
+
 def places_in(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The paths to all values inside `value`."""
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
@@ -559,8 +571,31 @@ def places_in(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
         yield from places_in(child, (*path, step))
 
 
-_, tree_of_release_notes = read_source(RELEASE_NOTES.encode(), "w.yaml")
-release_notes_places = list(places_in(to_value(tree_of_release_notes)))
+WHOLE_ENGINE = """\
+workflow_id: w
+on_failure: continue
+require_gates: true
+defaults: {grace: 1s, retry: {max_attempts: 3, on: [timeout]}}
+agents: {w: {kind: command, argv: [w], repeatable: false}}
+nodes:
+  read: {executor: shell, read_only: true, for_each: [a, b], cwd: "/${item}", input: {argv: [cat, "${index}"]}}
+  rounds: {body: [draft, ok], max_iterations: 3, depends: [read], terminate: {node: ok, via: human_gate}, output: {from: draft}}
+  draft:
+    agent: w
+    prompt: "${read.output[0].stdout} ${ok.previous.comment}"
+    human_gate: {prompt: x, stage: before, approvers: [a], deadline: 1h, on_timeout: fail}
+    retry: {max_attempts: 2, backoff: fixed, base: 1s, factor: 2, max_delay: 1m, jitter: 0.5}
+  ok: {type: decision, depends: [draft], if: "draft.output != ''", human_gate: {prompt: "${draft.output}"}}
+  send:
+    executor: http
+    depends: [rounds]
+    if: "rounds.status == 'succeeded' && always()"
+    secrets: [KEY]
+    input: {method: POST, url: "https://x/${run.id}", headers: {k: "${secrets.KEY}"}, json: {t: "${rounds.output}"}, lookup: {url: "https://x"}}
+    human_gate: true
+"""
+documents = [to_value(read_source(text.encode(), "w.yaml")[1]) for text in (RELEASE_NOTES, WHOLE_ENGINE)]
+document_places = [(index, place) for index, document in enumerate(documents) for place in places_in(document)]
 wrong_values: st.SearchStrategy[Any] = st.sampled_from(
     [
         None,
@@ -584,10 +619,11 @@ wrong_values: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@given(st.sampled_from(release_notes_places), wrong_values)
-@settings(max_examples=400, deadline=None)
-def test_no_wrong_value_anywhere_raises_anything_else(path: tuple[str | int, ...], wrong: Any) -> None:
-    document = to_value(tree_of_release_notes)
+@given(st.sampled_from(document_places), wrong_values)
+@settings(max_examples=600, deadline=None)
+def test_no_wrong_value_anywhere_raises_anything_else(place: tuple[int, tuple[str | int, ...]], wrong: Any) -> None:
+    index, path = place
+    document = deepcopy(documents[index])
     holder = document
     for step in path[:-1]:
         holder = holder[step]
@@ -600,27 +636,95 @@ def test_no_wrong_value_anywhere_raises_anything_else(path: tuple[str | int, ...
 plain_text = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 
 
-@given(
-    description=plain_text,
-    argv=st.lists(plain_text, min_size=1, max_size=4),
-    default=st.one_of(st.none(), st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False, allow_infinity=False)),
-    metadata=st.dictionaries(plain_text, st.one_of(st.none(), st.booleans(), plain_text), max_size=3),
+optional = st.none() | plain_text
+gates = st.builds(
+    Gate,
+    prompt=plain_text,
+    stage=st.sampled_from(["before", "after"]),
+    approvers=st.lists(plain_text, max_size=2),
+    deadline_ms=st.none() | st.integers(1, 10**12),
+    on_timeout=st.sampled_from(["fail", "success"]),
 )
-@settings(max_examples=50, deadline=None)
-def test_any_workflow_reads_back_from_its_json(
-    description: str, argv: list[str], default: int | float | None, metadata: dict[str, str | bool | None]
-) -> None:
-    workflow = Workflow(
-        workflow_id="w",
-        version=1,
-        description=description,
-        params=[Param(name="p", type="number", default=default), Param(name="q")],
-        agents=[CommandAgent(name="a", argv=argv), PythonAgent(name="b", callable="m:f")],
-        metadata=metadata,
-        nodes=[
-            HostExecutorNode(id="x", executor="shell", input={"argv": argv}),
-            SubagentNode(id="y", agent="a", prompt=description, depends=["x"], output_schema=False),
-        ],
-    )
+retries = st.builds(
+    Retry,
+    max_attempts=st.integers(1, 10_000),
+    backoff=st.sampled_from(["fixed", "exponential"]),
+    base_ms=st.integers(1, 10**12),
+    factor=st.floats(1, 1_000),
+    max_delay_ms=st.integers(1, 10**12),
+    jitter=st.floats(0, 1),
+    on=st.lists(st.sampled_from(["retryable", "timeout", "fatal"]), max_size=3).map(tuple),
+)
+every = {
+    "depends": st.lists(plain_text, max_size=2),
+    "condition": st.none() | st.booleans() | plain_text,
+    "metadata": st.dictionaries(plain_text, st.none() | plain_text, max_size=2),
+    "description": optional,
+}
+work = {
+    **every,
+    "for_each": st.none() | plain_text | st.lists(st.none() | plain_text, max_size=2),
+    "human_gate": st.none() | gates,
+    "retry": st.none() | retries,
+    "allow_failure": st.booleans(),
+    "timeout_ms": st.none() | st.integers(1, 10**12),
+    "output_schema": st.none() | st.booleans() | st.just({"type": "object"}),
+    "env": st.dictionaries(plain_text, plain_text, max_size=2),
+    "cwd": optional,
+    "secrets": st.lists(plain_text, max_size=2),
+    "unsafe_allow_ungated": st.booleans(),
+}
+steps = st.builds(SubagentNode, id=plain_text, agent=plain_text, prompt=plain_text, **work)
+calls = st.builds(
+    HostExecutorNode,
+    id=plain_text,
+    executor=plain_text,
+    input=st.dictionaries(plain_text, st.none() | plain_text | st.lists(plain_text, max_size=2), max_size=2),
+    read_only=st.booleans(),
+    **work,
+)
+decisions = st.builds(DecisionNode, id=plain_text, human_gate=gates, **every)
+loops = st.builds(
+    LoopNode,
+    id=plain_text,
+    body=st.lists(steps | calls | decisions, min_size=1, max_size=3),
+    decision=plain_text,
+    max_iterations=st.integers(1, 100),
+    output_from=optional,
+    allow_failure=st.booleans(),
+    **every,
+)
+defaults = st.none(), st.integers(-(2**63), 2**64 - 1), st.floats(allow_nan=False, allow_infinity=False)
+workflows = st.builds(
+    Workflow,
+    workflow_id=plain_text,
+    version=st.integers(0, 2**53),
+    description=optional,
+    params=st.lists(st.builds(Param, name=plain_text, default=st.one_of(*defaults, st.just(UNSET))), max_size=2),
+    agents=st.lists(
+        st.builds(CommandAgent, name=plain_text, argv=st.lists(plain_text, min_size=1), repeatable=st.booleans())
+        | st.builds(PythonAgent, name=plain_text, callable=plain_text)
+        | st.builds(
+            EntryPointAgent,
+            name=plain_text,
+            entry_point=plain_text,
+            settings=st.dictionaries(plain_text, st.none() | plain_text, max_size=2),
+        ),
+        max_size=2,
+    ),
+    executors=st.lists(
+        st.builds(ExecutorDeclaration, name=plain_text, argv=st.lists(plain_text, min_size=1), lookup=st.none())
+        | st.builds(ExecutorDeclaration, name=plain_text, callable=plain_text, idempotent=st.booleans()),
+        max_size=2,
+    ),
+    retry=retries,
+    on_failure=st.sampled_from(["stop", "continue"]),
+    require_gates=st.booleans(),
+    nodes=st.lists(steps | calls | loops, max_size=3),
+)
 
+
+@given(workflows)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_any_workflow_reads_back_from_its_json(workflow: Workflow) -> None:
     assert workflow_from_json(workflow_to_json(workflow)) == workflow

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +13,23 @@ import typer
 
 from hooks.definition.config import Config, load_config
 from hooks.definition.load import load_workflow
-from hooks.definition.model import Workflow
+from hooks.definition.model import Workflow, every_node
 from hooks.definition.source import MAX_BYTES
-from hooks.errors import DefinitionError, UsageError
+from hooks.errors import DefinitionError, Problem, UsageError
 from hooks_cli.failures import error_text, problem_document
 from hooks_cli.options import AsJson
 from hooks_cli.render.streams import emit, emit_json, say
+from hooks_cli.render.text import neutralise_lines
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """What checking one file says: a workflow or an error, and what is hardly meant."""
+
+    file: str
+    workflow: Workflow | None
+    error: DefinitionError | None
+    warnings: list[Problem]
 
 
 def validate(
@@ -26,40 +39,49 @@ def validate(
     """Check workflow files and print every problem of all of them."""
     config = load_config(Path.cwd(), os.environ)
     reports = [_check(file, config) for file in files]
-    code = UsageError.exit_code if any(error for _, _, error in reports) else 0
+    code = UsageError.exit_code if any(report.error for report in reports) else 0
     if as_json:
-        documents = [_document(*report) for report in reports]
+        documents = [_document(report) for report in reports]
         emit_json({"schema": "hooks.validate/1", "valid": code == 0, "exit_code": code, "files": documents})
     else:
-        for file, workflow, error in reports:
-            if error is not None:
-                say(error_text(error))
-            elif workflow is not None:
-                emit(f"{file}: ok: {workflow.workflow_id}, {len(workflow.nodes)} nodes\n")
+        for report in reports:
+            _print(report)
     return code
 
 
-def read_workflow_file(file: str, config: Config) -> Workflow:
+def read_workflow_file(file: str, config: Config, *, warn: Callable[[Problem], None] | None = None) -> Workflow:
     """The checked workflow of `file`, or of stdin for `-`. Raises DefinitionError with all problems."""
     if file == "-":
-        return load_workflow(
-            Path.cwd() / "stdin", text=sys.stdin.buffer.read(MAX_BYTES + 1), config=config, name="<stdin>"
-        )
-    return load_workflow(Path(file), config=config)
+        text = sys.stdin.buffer.read(MAX_BYTES + 1)
+        return load_workflow(Path.cwd() / "stdin", text=text, config=config, name="<stdin>", warn=warn)
+    return load_workflow(Path(file), config=config, warn=warn)
 
 
-def _check(file: str, config: Config) -> tuple[str, Workflow | None, DefinitionError | None]:
+def _check(file: str, config: Config) -> FileReport:
+    warnings: list[Problem] = []
     try:
-        return file, read_workflow_file(file, config), None
+        return FileReport(file, read_workflow_file(file, config, warn=warnings.append), None, warnings)
     except DefinitionError as error:
-        return file, None, error
+        return FileReport(file, None, error, warnings)
 
 
-def _document(file: str, workflow: Workflow | None, error: DefinitionError | None) -> dict[str, object]:
+def _print(report: FileReport) -> None:
+    for warning in report.warnings:
+        say(neutralise_lines(f"warning: {warning}"))
+    if report.error is not None:
+        say(error_text(report.error))
+    elif report.workflow is not None:
+        count = sum(1 for _ in every_node(report.workflow))
+        emit(f"{report.file}: ok: {report.workflow.workflow_id}, {count} nodes\n")
+
+
+def _document(report: FileReport) -> dict[str, object]:
+    workflow = report.workflow
     return {
-        "file": file.encode("utf-8", "backslashreplace").decode(),
-        "valid": error is None,
+        "file": report.file.encode("utf-8", "backslashreplace").decode(),
+        "valid": report.error is None,
         "workflow_id": workflow and workflow.workflow_id,
-        "nodes": len(workflow.nodes) if workflow else None,
-        "problems": [] if error is None else [problem_document(problem) for problem in error.problems],
+        "nodes": sum(1 for _ in every_node(workflow)) if workflow else None,
+        "problems": [problem_document(problem) for problem in report.error.problems] if report.error else [],
+        "warnings": [problem_document(warning) for warning in report.warnings],
     }

@@ -10,13 +10,13 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from hooks.definition.entry_points import registered_names
 from hooks.definition.environment import read_environment
 from hooks.definition.fields import Fields, Keys, describe, read_fields
 from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, PythonAgent
 from hooks.definition.shell_text import report_pasted_text
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
 from hooks.definition.values import read_bool, read_choice, read_duration, read_object, read_text, read_texts
+from hooks.entry_points import registered_names
 from hooks.ids import NODE_ID
 
 PROMPT_MARK = "${prompt}"

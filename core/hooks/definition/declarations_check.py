@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from hooks.definition.entry_points import registered_names
 from hooks.definition.executor_inputs import EXECUTORS
 from hooks.definition.fields import did_you_mean, listed
 from hooks.definition.model import AgentDeclaration, PythonAgent
 from hooks.definition.nodes_section import DeclaredNode
 from hooks.definition.tree import Mapping as MappingNode
 from hooks.definition.tree import Node, Scalar, Source
+from hooks.entry_points import registered_names
 
 _CONFIG = ".hooks/config.yaml"
 _WITHOUT_PROCESS = ("file", "http")

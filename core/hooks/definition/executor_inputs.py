@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from hooks.definition.agents_section import read_target
 from hooks.definition.fields import Fields, Keys, describe, read_fields
 from hooks.definition.http_input import HTTP_KEYS, check_http
-from hooks.definition.literals import check_durations, check_flags, is_computed, literal
+from hooks.definition.literals import BESIDE, check_durations, check_flags, is_computed, literal
 from hooks.definition.model import HostExecutorNode, WorkNode
 from hooks.definition.shell_text import find_reference, report_pasted_text
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source, to_value
@@ -54,16 +54,15 @@ _RECORDED = {
 """What other processes, the log or messages see: no place for a secret."""
 _DURATIONS = ("settle", "idempotency_ttl")
 _REPEATING = frozenset({"idempotent", *_DURATIONS, *(f"{name}_ms" for name in _DURATIONS)})
-_BESIDE = dict.fromkeys(("env", "cwd", "secrets"), "it stands beside `input`, as a key of the node")
 
 _SHELL_KEYS = Keys(
     "the input of `shell`",
     frozenset({"argv", "script", "stdin", "shell", "lookup"}) | _REPEATING,
     synonyms={"working_dir": "cwd"},
-    elsewhere=_BESIDE,
+    elsewhere=BESIDE,
 )
-_FILE_KEYS = Keys("the input of `file`", frozenset({"path", "mode", "content"}), frozenset({"json"}), elsewhere=_BESIDE)
-_PYTHON_KEYS = Keys("the input of `python`", frozenset({"callable", "args", "isolate"}) | _REPEATING, elsewhere=_BESIDE)
+_FILE_KEYS = Keys("the input of `file`", frozenset({"path", "mode", "content"}), frozenset({"json"}), elsewhere=BESIDE)
+_PYTHON_KEYS = Keys("the input of `python`", frozenset({"callable", "args", "isolate"}) | _REPEATING, elsewhere=BESIDE)
 
 
 def read_input(source: Source, node: Node, executor: str) -> dict[str, Json] | None:

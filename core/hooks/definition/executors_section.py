@@ -44,6 +44,15 @@ def _check_name(source: Source, key: Scalar) -> None:
         )
 
 
+def _refuse_what_only_commands_take(fields: Fields) -> None:
+    for key, fix in (
+        ("lookup", "remove it: what is called may be a class with a method `lookup`"),
+        ("env", "remove it: a function has no environment of its own"),
+    ):
+        if key in fields:
+            fields.source.report(fields.key_place(key), f"`{key}` goes with `argv`, not with a callable", fix)
+
+
 def _read_executor(fields: Fields, key: Scalar, declared_in: str) -> ExecutorDeclaration | None:
     source = fields.source
     argv, target = fields.value("argv"), fields.value("callable")
@@ -58,6 +67,7 @@ def _read_executor(fields: Fields, key: Scalar, declared_in: str) -> ExecutorDec
         found["argv"] = read_texts(source, argv, "`argv`")
     if target is not None:
         found["callable"] = read_target(source, target, "`callable`")
+        _refuse_what_only_commands_take(fields)
     if (node := fields.value("lookup")) is not None:
         found["lookup"] = read_texts(source, node, "`lookup`")
     if (node := fields.value("idempotent")) is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from hooks.definition.fields import Fields, Keys, describe, read_fields
-from hooks.definition.literals import check_durations, check_flags, is_computed, literal
+from hooks.definition.literals import BESIDE, check_durations, check_flags, is_computed, literal
 from hooks.definition.tree import Mapping, Node, Scalar, Source
 from hooks.definition.values import is_text, read_choice, read_text
 
@@ -15,8 +15,9 @@ HTTP_KEYS = Keys(
     "the input of `http`",
     frozenset({"method", "url", "headers", "json", "body", "lookup", "idempotent", "follow_redirects"})
     | {*HTTP_DURATIONS, *(f"{name}_ms" for name in HTTP_DURATIONS)},
+    elsewhere=BESIDE,
 )
-_LOOKUP_KEYS = Keys("`lookup`", frozenset({"url", "method"}))
+_LOOKUP_KEYS = Keys("`lookup`", frozenset({"method", "url", "headers"}))
 
 
 def check_http(fields: Fields) -> None:
@@ -26,8 +27,6 @@ def check_http(fields: Fields) -> None:
         source.report(fields.key_place("body"), "the input of `http` has both `json` and `body`", "give one of the two")
     if (node := literal(fields, "body")) is not None:
         read_text(source, node, "`body`", blank=True)
-    if (node := literal(fields, "headers")) is not None:
-        _check_headers(source, node)
     if (node := literal(fields, "lookup")) is not None:
         lookup = read_fields(source, node, _LOOKUP_KEYS, "`lookup`")
         if lookup is not None:
@@ -41,8 +40,10 @@ def _check_request(fields: Fields) -> None:
     url = fields.require("url", "add `url: https://…`")
     if url is not None and not is_computed(url):
         _check_url(source, url)
-    if (node := literal(fields, "method")) is not None and not _has_mark(node):
+    if (node := literal(fields, "method")) is not None and not _is_method(node):
         read_choice(source, node, "`method`", METHODS)
+    if (node := literal(fields, "headers")) is not None:
+        _check_headers(source, node)
 
 
 def _check_url(source: Source, node: Node) -> None:
@@ -74,5 +75,5 @@ def _check_headers(source: Source, node: Node) -> None:
             )
 
 
-def _has_mark(node: Node) -> bool:
-    return isinstance(node, Scalar) and "${" in node.text
+def _is_method(node: Node) -> bool:
+    return isinstance(node, Scalar) and (node.text.upper() in METHODS or "${" in node.text)

@@ -1,4 +1,7 @@
-"""Fields of an input whose value may only be known when the step runs: those are checked then, the literal ones now."""
+"""What the inputs of all executors have in common.
+
+A field may hold a value that is only known when the step runs: that is checked then, a literal one now.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,9 @@ from hooks.definition.fields import Fields
 from hooks.definition.tree import Mapping, Node, Scalar
 from hooks.definition.values import read_bool, read_duration
 from hooks.expressions.templates import is_one_reference
+
+BESIDE = dict.fromkeys(("env", "cwd", "secrets"), "it stands beside `input`, as a key of the node")
+"""Keys that are looked for in an input and are fields of the node, whatever the executor."""
 
 
 def is_computed(node: Node | None) -> bool:

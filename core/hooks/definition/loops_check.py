@@ -90,7 +90,8 @@ def _check_ends(source: Source, node: DeclaredNode, loop: DeclaredLoop, by_id: M
         return
     if decision.text not in body:
         _report_outside(source, decision, f"`{node.id}` is ended by", body)
-    elif by_id[decision.text].type not in ("decision", None):
+        return
+    if by_id[decision.text].type not in ("decision", None):
         source.report(
             decision, f"`{decision.text}`, which ends `{node.id}`, is no decision", "give it `type: decision`"
         )

@@ -8,6 +8,7 @@ Durations are milliseconds. Order of `nodes` is the order of the file and the or
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any, Literal, TypeAlias
 
@@ -308,6 +309,14 @@ class Workflow(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     executors: list[ExecutorDeclaration] = []
     nodes: list[Node] = []
     """The nodes outside loops; the body of a loop stands in its node. A decision only stands in a body."""
+
+
+def every_node(workflow: Workflow) -> Iterator[Node]:
+    """All nodes, those of a body after their loop."""
+    for node in workflow.nodes:
+        yield node
+        if isinstance(node, LoopNode):
+            yield from node.body
 
 
 def workflow_to_json(workflow: Workflow) -> bytes:
