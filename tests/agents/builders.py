@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hooks.agents.base import Agent, AgentError, Generation, GenerationRequest
+from hooks.secrets import Masker
 
 
 def make_request(
@@ -20,6 +21,7 @@ def make_request(
     options: Mapping[str, Any] | None = None,
     format: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
+    masker: Masker | None = None,
 ) -> GenerationRequest:
     marker = f"test-{uuid.uuid4().hex}"
     directory = tmp_path / f".draw-{marker}"
@@ -35,6 +37,7 @@ def make_request(
         key="wf_" + "0" * 47,
         grace_ms=5_000,
         environment=environment or {},
+        masker=masker,
     )
 
 

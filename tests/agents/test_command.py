@@ -12,6 +12,7 @@ from hooks.agents.base import Agent, Generation
 from hooks.agents.registry import make_agent
 from hooks.definition.model import CommandAgent
 from hooks.errors import UsageError
+from hooks.secrets import Masker
 
 
 def command(*argv: str, **more: Any) -> Agent:
@@ -173,3 +174,16 @@ def test_an_agent_that_cannot_start_is_the_users_to_mend(tmp_path: Path) -> None
     too_long = refusal(command("echo", "${prompt}"), tmp_path, prompt="x" * 200_000)
     assert "argv[1] alone 200000" in too_long.error.error_message
     assert "stdin" in too_long.error.error_message
+
+
+def test_secrets_of_the_environment_are_masked_in_answers_and_errors(tmp_path: Path) -> None:
+    secret: dict[str, Any] = {
+        "environment": {"TOKEN": "s3cret-value"},
+        "masker": Masker({"TOKEN": "s3cret-value"}),
+    }
+
+    assert ask(script("echo $TOKEN"), tmp_path, **secret).text == "[secret TOKEN]"
+    failed = refusal(script("echo $TOKEN >&2; exit 1"), tmp_path, **secret)
+    assert "It said: [secret TOKEN]" in failed.error.error_message
+    assert failed.stack_trace == "[secret TOKEN]\n"
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]

@@ -10,6 +10,7 @@ from tests.agents.builders import ask, refusal
 from hooks.agents.base import Agent, Generation
 from hooks.agents.registry import make_agent
 from hooks.definition.model import PythonAgent
+from hooks.secrets import Masker
 
 SOURCE = """
 from hooks.agents.base import AgentError
@@ -70,3 +71,13 @@ def test_the_stack_trace_is_the_functions(tmp_path: Path) -> None:
 
     assert trace.startswith("Traceback")
     assert 'agents.py", line' in trace
+
+
+def test_secrets_are_masked_in_answers_and_errors(tmp_path: Path) -> None:
+    masker = Masker({"TOKEN": "s3cret-value", "WORD": "nothing there"})
+
+    assert ask(agent(tmp_path, "echo"), tmp_path, "s3cret-value", masker=masker).text == "[secret TOKEN]"
+    assert ask(agent(tmp_path, "later"), tmp_path, "s3cret-value", masker=masker).value == ["[secret TOKEN]"]
+    failed = refusal(agent(tmp_path, "fails"), tmp_path, masker=masker)
+    assert failed.error.error_message == "Agent writer: LookupError: [secret WORD]"
+    assert "nothing there" not in failed.stack_trace
