@@ -5,7 +5,7 @@ What a body needs of the outside stands on its loop, and who needs its result de
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from hooks.definition.fields import did_you_mean, listed
 from hooks.definition.graph import find_cycle
@@ -21,19 +21,19 @@ def check_dependencies(source: Source, nodes: Sequence[DeclaredNode], loop_of: L
     for node in nodes:
         for dependency in node.depends:
             _check_dependency(source, node, dependency, known, loop_of)
-    for scope in dependencies_by_scope(nodes, loop_of):
-        _check_cycle(source, scope, known)
+    for depends in dependencies_by_scope(nodes, loop_of).values():
+        _check_cycle(source, depends, known)
 
 
-def dependencies_by_scope(nodes: Sequence[DeclaredNode], loop_of: LoopOf) -> Iterator[dict[str, list[str]]]:
-    """What each node depends on within its scope, itself apart: first for the workflow, then for each body."""
+def dependencies_by_scope(nodes: Sequence[DeclaredNode], loop_of: LoopOf) -> dict[str | None, dict[str, list[str]]]:
+    """What each node depends on within its scope, itself apart; by the loop, None for the workflow."""
     scopes: dict[str | None, dict[str, list[str]]] = {None: {}}
     for node in nodes:
         scopes.setdefault(loop_of.get(node.id), {})[node.id] = []
     for node in nodes:
         scope = scopes[loop_of.get(node.id)]
         scope[node.id] = [name.text for name in node.depends if name.text in scope and name.text != node.id]
-    yield from scopes.values()
+    return scopes
 
 
 def _check_dependency(

@@ -14,6 +14,7 @@ from hooks.definition.fields import did_you_mean
 from hooks.definition.gate_section import gate_prompt
 from hooks.definition.nodes_section import DeclaredNode
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
+from hooks.expressions.cel import MAX_LENGTH
 from hooks.expressions.conditions import FUNCTIONS, NODES, CallUse, NameUse, uses_in
 from hooks.expressions.references import BadReferenceError, Reference, parse_reference
 from hooks.expressions.templates import Placeholder, mark_offsets, parse_template
@@ -56,8 +57,10 @@ class ReferencePlaces:
         for value, spot in _templates(node):
             yield from self._in(value, spot)
         condition = node.value("if")
-        if isinstance(condition, Scalar) and isinstance(condition.value, str) and "${" not in condition.value:
-            yield from self._in_condition(condition, condition.value)
+        text = condition.value if isinstance(condition, Scalar) else None
+        # What is too long or holds a `${` was refused where it was compiled.
+        if isinstance(condition, Scalar) and isinstance(text, str) and "${" not in text and len(text) <= MAX_LENGTH:
+            yield from self._in_condition(condition, text)
         if (options := node.value("model_options")) is not None:
             for found in self._in(options, Spot("`model_options`")):
                 self._source.report(found.place, "references do not work in `model_options`", "write the value itself")

@@ -43,23 +43,23 @@ def check_references(
     for node in nodes:
         for found in places.of(node):
             checker.check(node, found)
-    for scope in dependencies_by_scope(nodes, loop_of):
-        within = [use for use in checker.far if use.reader in scope and use.target in scope]
-        for use in not_upstream(scope, within):
+    for scope, depends in dependencies_by_scope(nodes, loop_of).items():
+        for use in not_upstream(depends, checker.far.get(scope, [])):
             _report_not_upstream(source, use)
 
 
 class _Checker:
-    """Checks one reference after the other; `far` collects those that take a look at the graph."""
+    """Checks one reference after the other; `far` collects those that take a look at the graph, by scope."""
 
     def __init__(
         self, source: Source, nodes: Mapping[str, DeclaredNode], params: Mapping[str, Param], loop_of: LoopOf
     ) -> None:
-        self.far: list[Use] = []
+        self.far: dict[str | None, list[Use]] = {}
         self._source = source
         self._nodes = nodes
         self._params = params
         self._loop_of = loop_of
+        self._direct = {node.id: {name.text for name in node.depends} for node in nodes.values()}
 
     def check(self, node: DeclaredNode, found: FoundReference) -> None:
         match found.reference:
@@ -111,10 +111,11 @@ class _Checker:
                 f"`{node.id}` reads from `{target}`, which is in the body of the loop `{other}`",
                 f"write `${{{other}.output}}`; a loop's `output: {{from: {target}}}` says which output that is",
             )
-        elif target not in {dependency.text for dependency in self._nodes[node.id].depends}:
+        else:
             reader = own if own is not None and other is None else node.id
-            if reader == node.id or target not in {name.text for name in self._nodes[reader].depends}:
-                self.far.append(Use(reader, target, found.place, node.id))
+            if target not in self._direct[reader]:
+                use = Use(reader, target, found.place, node.id)
+                self.far.setdefault(self._loop_of.get(reader), []).append(use)
 
     def _check_previous(self, node: DeclaredNode, target: str, place: int) -> None:
         own, other = self._loop_of.get(node.id), self._loop_of.get(target)
