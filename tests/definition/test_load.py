@@ -553,6 +553,14 @@ def test_a_file_is_read_from_disk_and_named_in_messages(tmp_path: Path) -> None:
     assert caught.value.place == Place(str(file), 1, 14)
 
 
+def test_what_nobody_wrote_is_not_in_the_json() -> None:
+    """So that a later release, with more fields, gives an old file the revision it had."""
+    assert workflow_to_json(load(HEAD + ONE_NODE)) == (
+        b'{"nodes":[{"executor":"shell","id":"a","input":{"argv":["echo","hello"]},"type":"host_executor"}],'
+        b'"version":1,"workflow_id":"w"}'
+    )
+
+
 def test_a_workflow_reads_back_from_its_json() -> None:
     workflow = load(RELEASE_NOTES)
 

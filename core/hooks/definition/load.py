@@ -177,7 +177,9 @@ def _settings(defaults: Defaults) -> dict[str, Any]:
     found: dict[str, Any] = {"timeout_ms": defaults.timeout_ms, "grace_ms": defaults.grace_ms}
     if defaults.max_concurrency is not None:
         found["max_concurrency"] = defaults.max_concurrency
-    return {**found, "retry": Retry(**defaults.retry)}
+    if defaults.retry:
+        found["retry"] = Retry(**defaults.retry)
+    return found
 
 
 def _present(workflow_id: str | None, nodes: list[DeclaredNode]) -> dict[str, Collection[str]]:
