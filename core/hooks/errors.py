@@ -8,6 +8,7 @@
     ├── RunLockedError (6)        another driver holds the run
     ├── RunCopiedError (6)        the directory is not the one its driver wrote
     ├── NotFoundError (7)         no such run or node, or several
+    ├── InDoubtError (10)         only a person can say what became of an effect
     ├── CorruptRunError (9)       the log or a file beside it is not what was written
     └── StorageError (74)         the disk said no
         └── LogPoisonedError      a sync failed; what is on disk is unknown
@@ -18,6 +19,7 @@ An error states what is wrong with the actual value and, in `fix`, the next comm
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 
@@ -108,6 +110,19 @@ class RunCopiedError(HooksError):
             f"The directory of run {run_id} is not the one its last driver worked in (its inode differs): "
             "it was copied or restored.",
             fix=f"If the original will never be driven again: `hooks recover {run_id} --take-over`.",
+            run=run_id,
+        )
+
+
+class InDoubtError(HooksError):
+    """An effect is in doubt: a person has to say what became of it before this can be done."""
+
+    exit_code = 10
+
+    def __init__(self, run_id: str, node_ids: Sequence[str]) -> None:
+        super().__init__(
+            f"Run {run_id} has an effect in doubt: {', '.join(node_ids)}.",
+            fix=f"Say what became of it: `hooks resolve {run_id} {node_ids[0]} --done | --retry | --failed`.",
             run=run_id,
         )
 

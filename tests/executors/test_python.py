@@ -20,6 +20,7 @@ import os, pathlib, time
 def add(a, b=1): return {"sum": a + b}
 async def later(a): return [a, None]
 def fails(): raise LookupError("nothing there")
+def surrogate(): raise ValueError("\\udc80")
 def quits(): raise SystemExit(3)
 def opaque(): return object()
 def keyed(idempotency_key): return idempotency_key
@@ -72,6 +73,7 @@ def test_what_a_function_returns_is_the_output(python: PythonExecutor, tmp_path:
     ("function", "args", "outcome", "code", "fault", "message"),
     [
         ("fails", {}, "failed", "LookupError", "retryable", "raised LookupError: nothing there"),
+        ("surrogate", {}, "failed", "ValueError", "retryable", "raised ValueError: ?"),
         ("quits", {}, "failed", "CallableError", "retryable", "SystemExit: 3"),
         ("opaque", {}, "done", "OutputNotJson", "fatal", "a object is not a JSON value"),
         ("add", {"c": 1}, "not_done", "ArgumentsMismatch", "userFault", "missing a required argument: 'a'"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hooks.definition.graph import Graph, build_graph
+from hooks.definition.graph import graph_of
 from hooks.definition.model import DecisionNode, Gate, HostExecutorNode, LoopNode, Node, Retry, SubagentNode, Workflow
 from hooks.events.envelope import Event
 from hooks.events.payloads import (
@@ -92,10 +92,6 @@ def loop(node_id: str, *body: Any, depends: Sequence[str] = (), max_iterations: 
 
 def workflow(*nodes: Node, retry: Retry | None = None, **fields: Any) -> Workflow:
     return Workflow(workflow_id="w", version=1, nodes=list(nodes), retry=retry or Retry(), **fields)
-
-
-def graph_of(definition: Workflow) -> Graph:
-    return build_graph(definition.nodes, stops_on_failure=definition.on_failure == "stop")
 
 
 @dataclass

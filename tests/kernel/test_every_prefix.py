@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hooks.definition.graph import graph_of
 from hooks.definition.model import Gate, LoopNode, Node, Retry, Workflow
 from hooks.events.envelope import Event
 from hooks.events.payloads import ErrorInfo, Payload
@@ -21,7 +22,6 @@ from tests.kernel.simulation import (
     agent,
     decision,
     effect,
-    graph_of,
     loop,
     workflow,
 )

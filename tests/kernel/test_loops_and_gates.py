@@ -219,7 +219,6 @@ def test_a_cancelled_run_stops_what_runs_and_tells_every_node() -> None:
     simulation = Simulation(
         workflow(agent("gated", human_gate=Gate()), agent("a"), agent("b", "a")), answers_gates=False
     )
-    run_until(simulation, "generationStarted")
     run_until(simulation, "waitCreated")
     cancel(simulation)
     state = simulation.run()

@@ -16,7 +16,7 @@ from hooks.processes.ending import kill_marked
 from hooks.processes.exits import Exit
 from hooks.processes.launch import Child, launch
 from hooks.processes.process_table import find_marked
-from hooks.processes.running import adopt_child
+from hooks.processes.running import adopt_child, mask_captured
 from hooks.secrets import Masker
 
 _DRIVER = """
@@ -170,3 +170,15 @@ def test_stopped_and_escaped_processes_of_a_killed_driver_are_ended(tmp_path: Pa
 
     assert asyncio.run(kill_marked(child.marker, 1_000)) == ()
     assert alive(child.marker) == []
+
+
+def test_what_a_command_that_was_killed_has_printed_can_be_masked(tmp_path: Path) -> None:
+    child = shell(tmp_path, "echo s3cret-value; touch ready; sleep 9999")
+    orphan(child, tmp_path / "ready")
+
+    async def scenario() -> None:
+        await kill_marked(child.marker, 0)
+        await mask_captured(child.directory, Masker({"TOKEN": "s3cret-value"}))
+
+    asyncio.run(scenario())
+    assert (child.directory / "stdout").read_text() == "[secret TOKEN]\n"

@@ -43,12 +43,18 @@ class Runs:
     home: Path
 
     def start(
-        self, *nodes: Node, agents: Sequence[AgentDeclaration] = (CAT,), run_id: str = "run", **options: Any
+        self,
+        *nodes: Node,
+        agents: Sequence[AgentDeclaration] = (CAT,),
+        run_id: str = "run",
+        workflow: dict[str, Any] | None = None,
+        params: dict[str, Any] | None = None,
+        **options: Any,
     ) -> OpenRun:
-        definition = Workflow(workflow_id="w", version=1, agents=list(agents), nodes=list(nodes))
+        definition = Workflow(workflow_id="w", version=1, agents=list(agents), nodes=list(nodes), **(workflow or {}))
         return start_run(
             definition,
-            {},
+            params or {},
             runs_dir=self.home / "runs",
             workflow_directory=self.home,
             working_directory=self.home,
@@ -86,3 +92,8 @@ class Runs:
 
 def digest(path: Path) -> str:
     return sha256(path.read_bytes()).hexdigest()
+
+
+def statuses(report: RunReport, scope: str = "") -> dict[str, str]:
+    """Status of each node that has begun."""
+    return {node_id: node.status for node_id, node in report.state.scopes[scope].nodes.items()}

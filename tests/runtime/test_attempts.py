@@ -23,7 +23,7 @@ from hooks.events.payloads import (
 from hooks.runtime.attempt_files import FILE_NAME
 from hooks.runtime.reading import read_run
 from hooks.storage.verify import verify_run
-from tests.runtime.runs import Runs, agent_step, append, digest, sh, shell
+from tests.runtime.runs import Runs, agent_step, append, digest, sh, shell, statuses
 
 
 def test_the_events_of_an_agent_step_in_order(runs: Runs) -> None:
@@ -128,7 +128,7 @@ def test_siblings_go_on_when_one_fails_and_dependants_do_not_start(runs: Runs) -
         agent_step("after", depends=["bad"]),
     )
 
-    assert report.state.nodes == {"bad": "failed", "good": "succeeded"}
+    assert statuses(report) == {"bad": "failed", "good": "succeeded"}
     assert runs.types[-1] == "runFailed"
 
 
@@ -155,7 +155,7 @@ def test_a_timed_out_effect_is_unknown_and_ends_in_doubt(runs: Runs) -> None:
     assert runs.only(EffectSettled).outcome == "unknown"
     assert runs.only(EffectSettled).error.error_code == "Timeout"
     assert runs.only(ReconcileResult).outcome == "in_doubt"
-    assert report.state.nodes["b"] == "succeeded"  # type: ignore[index]
+    assert statuses(report)["b"] == "succeeded"
 
 
 def test_recovering_a_run_in_doubt_writes_nothing(runs: Runs) -> None:
@@ -204,7 +204,7 @@ def test_a_cut_output_is_not_bound_and_the_error_names_the_file(runs: Runs) -> N
     (file,) = re.findall(r"attempts/\S+/stdout", message)
 
     assert (runs.directory.path / file).stat().st_size == 50_000_000
-    assert report.state.nodes["asks"] == "succeeded"  # type: ignore[index]
+    assert statuses(report)["asks"] == "succeeded"
 
 
 def test_text_that_is_not_utf_8_is_replaced_and_the_bytes_are_kept(runs: Runs) -> None:

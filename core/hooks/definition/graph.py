@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hooks.definition.model import LoopNode, Node
+from hooks.definition.model import LoopNode, Node, Workflow
 from hooks.expressions.conditions import tolerates_failure
 
 
@@ -51,6 +51,11 @@ def build_graph(nodes: Sequence[Node], *, stops_on_failure: bool = True) -> Grap
             if isinstance(node, LoopNode)
         },
     )
+
+
+def graph_of(workflow: Workflow) -> Graph:
+    """The graph of a checked workflow."""
+    return build_graph(workflow.nodes, stops_on_failure=workflow.on_failure == "stop")
 
 
 def find_cycle(depends: Mapping[str, Sequence[str]]) -> list[str] | None:

@@ -206,6 +206,7 @@ class CancelRequested(Payload, frozen=True, kw_only=True):
     by: str
     reason: str | None = None
     node: NodeReference | None = None
+    grace_ms: int | None = None
 
 
 class RequestRefused(Payload, frozen=True, kw_only=True):
@@ -363,11 +364,17 @@ class AttemptCreated(AttemptPayload, frozen=True, kw_only=True):
 class ComponentStarted(AttemptPayload, frozen=True, kw_only=True):
     """The component's prompt or input is bound; nothing has been changed by a hook yet."""
 
-    values = ("bound", "requirements", "model_options", "format", "strategy")
+    values = ("bound", "env", "requirements", "model_options", "format", "strategy")
 
     component_type: Literal["AgentStep", "HostExecutorCall"]
     bound: Value
-    """The prompt (text) of an agent step, the input of an executor call."""
+    """The prompt (text) of an agent step, the input of an executor call; where a secret belongs, {"$secret": text}."""
+    secret_pointers: list[str] = []
+    """JSON pointers of those places in `bound`; nothing else is ever filled in."""
+    env: Value = {}
+    """What the step adds to the environment."""
+    env_secret_pointers: list[str] = []
+    cwd: str | None = None
     requirements: Value = []
     model_options: Value = {}
     format: Value = None

@@ -157,7 +157,8 @@ def _effect_attempted(state: RunState, payload: EffectAttempted, at: int) -> Non
     attempt.effect = payload
     activity = state.activities[attempt.activity_id]
     activity.input_hash = payload.input_hash
-    activity.epoch = payload.epoch
+    activity.epoch = activity.sent_epoch = payload.epoch
+    attempt.epoch = payload.epoch
     activity.may_change_input = False
     activity.first_attempted_at.setdefault(payload.idempotency_key, at)
 

@@ -209,6 +209,7 @@ def _follow_nodes(state: RunState, definition: Workflow, now: int) -> list[Recor
             Record(NodeSucceeded(node_id=node_id, scope=key, activity_id=_activity_of(state, key, node_id)))
             for key, node_id in state.completing
         ]
+    is_over = state.halted or state.cancel is not None
     for scope in _active_scopes(state):
         for position, need in scope.needs.items():
             node_id = NodeId(scope.graph.nodes[position].id)
@@ -216,9 +217,9 @@ def _follow_nodes(state: RunState, definition: Workflow, now: int) -> list[Recor
             who: dict[str, Any] = {"node_id": node_id, "scope": scope.key, "activity_id": activity_id}
             if need == "fail" and (error := scope.nodes[node_id].error) is not None:
                 return [Record(NodeFailed(**who, error=error))]
-            if need == "skip_condition" and not state.halted:
+            if need == "skip_condition" and not is_over:
                 return [Record(NodeSkipped(**who, reason="condition"))]
-            if need == "skip_upstream" and not state.halted:
+            if need == "skip_upstream" and not is_over:
                 return [Record(NodeSkipped(**who, reason="upstream"))]
     return []
 
@@ -318,7 +319,7 @@ def _error_of_round(body: Scope, loop: LoopNode) -> ErrorInfo:
     return ErrorInfo(
         error_code="DecisionSkipped",
         error_class="fatal",
-        error_message=f"The decision `{loop.decision}` of round {body.iteration} was skipped: nobody could end the loop.",
+        error_message=f"The decision `{loop.decision}` of round {body.iteration} was skipped; the loop has no end.",
     )
 
 

@@ -132,6 +132,8 @@ class ActivityState:
     interruptions: int = 0
     """Attempts in a row that a driver's death has ended."""
     epoch: int = 0
+    sent_epoch: int = 0
+    """The epoch of the last effect attempted."""
     input_hash: str | None = None
     """Of the last effect attempted; a later attempt with another one needs a new epoch."""
     may_change_input: bool = False

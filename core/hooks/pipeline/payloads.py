@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import TypeAlias
 
-from hooks.definition.model import AgentDeclaration, CommandAgent, Node, SubagentNode, Workflow
+from hooks.definition.model import AgentDeclaration, CommandAgent, SubagentNode, Workflow, WorkNode
 from hooks.events.payloads import ComponentFailed, ComponentStarted, ComponentSucceeded, GenerationFinished
 from hooks.ids import attempt_directory
 from hooks.jsonio import canonical
@@ -35,7 +35,7 @@ class Occasion:
 
     state: RunState
     workflow: Workflow
-    node: Node
+    node: WorkNode
     attempt: AttemptState
     resolve: Resolve
 

@@ -161,12 +161,9 @@ def _read(path: str) -> bytes:
     """A whole file of /proc; by bare calls, since a look at all processes makes hundreds of them."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
-        data = os.read(descriptor, _READ_BYTES)
-        if len(data) < _READ_BYTES:
-            return data
-        parts = [data]
+        data = b""
         while part := os.read(descriptor, _READ_BYTES):
-            parts.append(part)
-        return b"".join(parts)
+            data += part
+        return data
     finally:
         os.close(descriptor)

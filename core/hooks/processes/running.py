@@ -42,13 +42,13 @@ async def run_child(child: Child, *, grace_ms: int, on_kill: OnKill | None = Non
         ending = await end_all(lambda: look().tree(child.marker, launcher.pid), grace_ms, on_kill=on_kill)
         _reap(launcher)
         _note(cancelled, ending)
-        await _mask(child.directory, child.masker)
+        await mask_captured(child.directory, child.masker)
         raise
     status = _reap(launcher)
     try:
         leaked = await _end_leaked(launcher.pid)
     finally:
-        await _mask(child.directory, child.masker)
+        await mask_captured(child.directory, child.masker)
     # Nobody to tell the status (SIGCHLD ignored by who started us): the launcher has written it down as well.
     ended = exit_of(status) if status is not None else read_exit(child.directory) or Exit()
     return replace(ended, leaked=leaked)
@@ -67,18 +67,21 @@ async def adopt_child(
         ended = await _settled(directory, marker)
     except asyncio.CancelledError as cancelled:
         _note(cancelled, await end_all(lambda: look().tree(marker), grace_ms, on_kill=on_kill))
-        await _mask(directory, masker)
+        await mask_captured(directory, masker)
         raise
     left = look().tree(marker)
     try:
         await end_tree(lambda: look().tree(marker), _LEAK_GRACE_MS)
     finally:
-        await _mask(directory, masker)
+        await mask_captured(directory, masker)
     return replace(ended, leaked=tuple(process.pid for process in left)) if ended else None
 
 
-async def _mask(directory: Path, masker: Masker | None) -> None:
-    """Take the secrets out of what was captured. A cancellation is held back: none of them may stay for its sake."""
+async def mask_captured(directory: Path, masker: Masker | None) -> None:
+    """Take the secrets out of what was captured there. A cancellation is held back: none may stay for its sake.
+
+    For whoever has ended a command's processes in another way than by the two functions above.
+    """
     if masker is None:
         return
     masking = in_thread(lambda: [masker.mask_file(directory / name) for name in (STDOUT, STDERR, ANSWER)])

@@ -1,11 +1,13 @@
 """An attempt's directory, and effect-input.json in it: what an effect will be executed from.
 
-Canonical JSON of {cwd, executor, input}, without a final newline; inputHash is the sha256 of its bytes. The call is
-made from these bytes only, so that what a later driver finds is exactly what was done.
+Canonical JSON of {cwd, env, executor, input, secrets}, without a final newline; inputHash is the sha256 of its bytes.
+`secrets` lists the JSON pointers, into this document, of the places where a secret is put in when the call is made; no
+secret stands in it. The call is made from these bytes only, so that what a later driver finds is exactly what was done.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from hooks.expressions.secrets import fill_secrets, secrets_named
 from hooks.jsonio import canonical
 from hooks.storage.durable_files import Durability, storage_error, sync_directory, write_new_file
 
@@ -31,7 +34,40 @@ class EffectInput:
 
     @property
     def input(self) -> Any:
+        """The canonical input, secrets left out."""
         return orjson.loads(self.data)["input"]
+
+    def filled(self, environ: Mapping[str, str]) -> FilledInput:
+        """What the call is made from, secrets put in. Raises MissingSecretError."""
+        document = orjson.loads(self.data)
+        pointers = document["secrets"]
+        names = secrets_named(document, pointers)
+        filled = fill_secrets(document, pointers, environ)
+        return FilledInput(filled["input"], filled["env"], {name: environ[name] for name in names})
+
+
+@dataclass(frozen=True, slots=True)
+class FilledInput:
+    """An input and environment with their secrets, and which those are. Lives in memory alone."""
+
+    input: Any
+    environment: dict[str, str]
+    secrets: dict[str, str]
+
+
+def make_effect_input(
+    executor: str,
+    canonical_input: dict[str, Any],
+    *,
+    cwd: str,
+    env: Mapping[str, Any],
+    input_secrets: Sequence[str],
+    env_secrets: Sequence[str],
+) -> EffectInput:
+    """The sidecar of a call; the pointers are into input and env."""
+    secrets = [*(f"/input{pointer}" for pointer in input_secrets), *(f"/env{pointer}" for pointer in env_secrets)]
+    document = {"cwd": cwd, "env": dict(env), "executor": executor, "input": canonical_input, "secrets": secrets}
+    return EffectInput(canonical(document))
 
 
 def make_attempt_directory(directory: Path) -> None:
@@ -40,10 +76,6 @@ def make_attempt_directory(directory: Path) -> None:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise storage_error("make", directory, error) from error
-
-
-def make_effect_input(executor: str, canonical_input: dict[str, Any], working_directory: str) -> EffectInput:
-    return EffectInput(canonical({"cwd": working_directory, "executor": executor, "input": canonical_input}))
 
 
 def write_effect_input(directory: Path, effect_input: EffectInput, durability: Durability) -> None:

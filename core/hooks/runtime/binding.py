@@ -1,46 +1,139 @@
-"""Binding: what the references in a prompt or an input see in this run.
+"""Binding: what the references in a step see in this run, and the step as it is bound.
 
-Values come from the typed params and the outputs of finished nodes, blobs read when they are asked for. A value that
-was cut when it was captured is never bound: the error names the file that holds it whole.
+Values come from the typed params, the outputs of finished nodes (blobs read when they are asked for), the item of a
+fan-out and the round before. A value that was cut when it was captured is never bound: the error names the file that
+holds it whole. Secrets are left out: only their places are known here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
+from hooks.definition.executor_inputs import bind_env, bind_input
+from hooks.definition.model import DecisionNode, SubagentNode, WorkNode
+from hooks.events.payloads import ComponentStarted
 from hooks.expressions.references import UnresolvedReferenceError
-from hooks.expressions.scope import RunScope
+from hooks.expressions.scope import Previous, RunScope
+from hooks.expressions.templates import bind_text
 from hooks.ids import NodeId, attempt_directory
-from hooks.kernel.state import ActivityState, RunState
+from hooks.kernel.apply_nodes import round_key
+from hooks.kernel.state import AttemptState, Composite, NodeState, RunState, output_of
+
+Resolve: TypeAlias = Callable[[Any], Any]
 
 
-def run_scope(state: RunState, resolve: Callable[[Any], Any]) -> RunScope:
-    """The scope of a run as it stands; `resolve` turns a blob reference into its value and leaves others alone."""
+def run_scope(
+    state: RunState, resolve: Resolve, *, scope: str = "", item: Any = None, index: int | None = None
+) -> RunScope:
+    """What a node of `scope` sees; `resolve` turns a blob reference into its value and leaves others alone."""
     assert state.created is not None
+    place = state.scopes[scope]
 
-    def output_of(node_id: str) -> Any:
-        activity = state.by_node[NodeId(node_id)]
-        if activity.ended_at is None:
+    def find(node_id: str) -> NodeState | None:
+        return place.nodes.get(NodeId(node_id)) or state.root.nodes.get(NodeId(node_id))
+
+    def load_output(node_id: str) -> Any:
+        node = find(node_id)
+        if node is None or node.ended_at is None:
             raise KeyError(node_id)
-        return _whole(activity, resolve(activity.output))
+        return resolved_output(node, resolve)
+
+    def status_of(node_id: str) -> str | None:
+        node = find(node_id)
+        return None if node is None or node.ended_at is None else node.status
+
+    def previous_of(node_id: str) -> Previous | None:
+        before = state.scopes.get(round_key(place.loop, place.iteration - 1)) if place.loop else None
+        node = before.nodes.get(NodeId(node_id)) if before is not None else None
+        if node is None:
+            return None
+        return Previous(resolved_output(node, resolve), node.status, node.comment)
 
     return RunScope(
         run_id=state.run_id,
         params=resolve(state.created.params),
-        node_ids=state.graph.position,
-        output_of=output_of,
-        status_of=lambda node_id: state.nodes.get(NodeId(node_id)),
+        node_ids={*place.graph.position, *state.graph.position},
+        output_of=load_output,
+        status_of=status_of,
+        item=item,
+        index=index,
+        previous_of=previous_of,
     )
 
 
-def _whole(activity: ActivityState, output: Any) -> Any:
+def scope_of_attempt(state: RunState, resolve: Resolve, attempt: AttemptState) -> RunScope:
+    """What a step sees: a fan-out's also its item."""
+    item = None
+    if attempt.item is not None:
+        node = state.scopes[attempt.scope].nodes[attempt.node_id]
+        item = resolve(node.item_values)[attempt.item]
+    return run_scope(state, resolve, scope=attempt.scope, item=item, index=attempt.item)
+
+
+def bind_step(node: WorkNode, scope: RunScope, **who: Any) -> ComponentStarted:
+    """The step with its references replaced. Raises UnresolvedReferenceError."""
+    env = bind_env(node, scope)
+    cwd = None if node.cwd is None else bind_text(node.cwd, scope)
+    common: dict[str, Any] = {**who, "env": env.input, "env_secret_pointers": [*env.secret_pointers], "cwd": cwd}
+    if isinstance(node, SubagentNode):
+        return ComponentStarted(
+            **common,
+            component_type="AgentStep",
+            bound=bind_text(node.prompt, scope),
+            model_options=node.model_options,
+            format=node.output_schema,
+        )
+    bound = bind_input(node, scope)
+    return ComponentStarted(
+        **common,
+        component_type="HostExecutorCall",
+        bound=bound.input,
+        secret_pointers=[*bound.secret_pointers],
+    )
+
+
+def bind_prompt(node: WorkNode | DecisionNode, scope: RunScope) -> str:
+    """What a node's gate asks. Raises UnresolvedReferenceError."""
+    return "" if node.human_gate is None else bind_text(node.human_gate.prompt, scope)
+
+
+# ---- outputs -------------------------------------------------------------------------------------------------------
+
+
+def resolved_output(node: NodeState, resolve: Resolve) -> Any:
+    """The output of a node that is over, every part read; None if it did not succeed."""
+    if node.status != "succeeded":
+        return None
+    output = output_of(node)
+    if isinstance(output, Composite):
+        return resolve_composite(output, resolve)
+    resolved = resolve(output)
+    return _whole(node, resolved)
+
+
+def resolve_composite(output: Any, resolve: Resolve) -> Any:
+    """A value of the log with every part read: a fan-out's list, a loop's map, or one value."""
+    match output:
+        case Composite(dict() as parts):
+            return {name: resolve_composite(part, resolve) for name, part in parts.items()}
+        case Composite(parts):
+            return [resolve_composite(part, resolve) for part in parts]
+        case _:
+            return resolve(output)
+
+
+def _whole(node: NodeState, output: Any) -> Any:
     """`output`, unless its stdout was cut: then nothing but its other fields can be had."""
-    if not isinstance(output, dict) or output.get("truncated") is not True:
+    if not isinstance(output, dict) or output.get("truncated") is not True or node.activity is None:
         return output
     kept = len(str(output.get("stdout", "")).encode())
-    file = f"attempts/{attempt_directory(activity.activity_id, activity.attempts)}/stdout"
-    return _CutOutput(output, f"the output was cut: {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}")
+    file = f"attempts/{attempt_directory(node.activity.activity_id, node.activity.attempts)}/stdout"
+    return _CutOutput(
+        output,
+        f"the output was cut: {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}. "
+        "`max_output_bytes` of that node says how much is kept",
+    )
 
 
 class _CutOutput(dict[str, Any]):

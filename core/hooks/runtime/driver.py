@@ -1,86 +1,144 @@
 """The one driver of a run: it asks decide(), writes what was decided, has the work done, and asks again.
 
-There is no wave barrier: whenever something finishes, decide() is asked, and what has become ready starts, up to the
-run's max_concurrency. The loop sleeps until an attempt ends, a timer is due, or somebody tells it to stop. A failure to
-write the log ends everything at once: attempts are abandoned as a killed driver would abandon them, and their processes
-are left to be found by `recover`.
+A pass: requests from the inbox, then decide() until it decides nothing more, then what it wants done. There is no wave
+barrier: whenever something finishes, the next pass comes, and what has become ready starts, up to the run's
+max_concurrency. Between passes the loop sleeps until an attempt ends, a timer is due, a request arrives, or somebody
+tells it to stop. A failure to write the log ends everything at once: attempts are let go of as a killed driver would
+let go of them, and their processes are left to be found by `recover`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Coroutine
 from typing import Literal, TypeAlias
 
+from hooks.events.payloads import RunCancelled
 from hooks.ids import ActivityId
-from hooks.kernel.decide import Action, Perform, Record, WakeAt, decide
-from hooks.runtime.attempt import RunContext, perform_attempt
+from hooks.kernel.decide import Action, Evaluate, Perform, Record, Stop, WakeAt, decide
+from hooks.runtime.answering import answer_requests
+from hooks.runtime.attempt import cancel_attempt, perform_attempt
+from hooks.runtime.context import RunContext
+from hooks.runtime.facts import bring_about
+from hooks.storage.inbox import has_requests
+from hooks.storage.run_directory import RunDirectory
 
 StopReason: TypeAlias = Literal["terminal", "awaiting_wait", "in_doubt", "pending", "no_progress", "interrupted"]
+Dispatching: TypeAlias = Literal["work", "nothing"]
+
+INBOX_POLL_S = 0.1
+"""How often the inbox is looked at while work is under way: one listing of a directory."""
 
 
 class Driver:
-    """Moves one run. `drive` may be called once."""
+    """Moves one run. `drive` may be called once.
 
-    def __init__(self, run: RunContext) -> None:
+    With `dispatching` "nothing" it answers requests, cancels, closes gates and applies timers, and starts no work.
+    """
+
+    def __init__(self, run: RunContext, directory: RunDirectory, *, dispatching: Dispatching = "work") -> None:
         self._run = run
+        self._directory = directory
+        self._dispatches = dispatching == "work"
         self._tasks: dict[ActivityId, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
 
-    async def drive(self, *, one_pass: bool = False) -> StopReason:
-        """Move the run until it ends or cannot go on without a person; with `one_pass`, start things only once.
+    async def drive(self, *, stays_at_gates: bool = False) -> StopReason:
+        """Move the run until it ends or cannot go on without a person; for one pass, start things only once.
 
-        Everything recorded is durable on return. Raises StorageError, or whatever a fault of this program raises;
-        nothing of the run is lost by that.
+        `stays_at_gates`: wait for the answers while gates are open. Everything recorded is durable on return. Raises
+        StorageError, or whatever a fault of this program raises; nothing of the run is lost by that.
         """
         self._run.recorder.on_failure = self._changed.set
         stopping = asyncio.ensure_future(self._run.interruption.requested.wait())
         stopping.add_done_callback(lambda _: self._changed.set())
         try:
-            return await self._passes(one_pass)
+            return await self._passes(stays_at_gates)
         finally:
             stopping.cancel()
-            await self._abandon()
+            self._let_go()
 
-    async def _passes(self, one_pass: bool) -> StopReason:
-        may_start = True
+    async def _passes(self, stays_at_gates: bool) -> StopReason:
+        may_start = self._dispatches
         while True:
             self._changed.clear()
             self._take_in_ended()
-            wake_at = self._decide_and_start(may_start)
-            may_start = not one_pass
+            self._answer_requests()
+            wake_at = await self._decide_and_start(may_start)
+            may_start = self._dispatches and not self._run.one_pass
             self._run.recorder.request_commit()
-            if not self._tasks and (wake_at is None or one_pass or self._is_stopping()):
+            if not self._tasks and not self._goes_on(wake_at, stays_at_gates):
                 await self._run.recorder.commit()
-                return self._stop_reason(wake_at)
+                if not has_requests(self._directory.inbox):  # the last act under the lock
+                    return self._stop_reason(wake_at)
+                continue
             await self._wait(wake_at)
 
-    def _decide_and_start(self, may_start: bool) -> int | None:
-        """Write what decide() decides until it decides nothing more, start what it wants done; the next due time."""
+    def _goes_on(self, wake_at: int | None, stays_at_gates: bool) -> bool:
+        """Whether there is something to sleep for though nothing runs."""
+        if self._is_stopping() or self._run.one_pass or not self._dispatches or self._run.state.ended is not None:
+            return False
+        return bool(self._run.state.backoff) or (stays_at_gates and bool(self._run.state.waits))
+
+    def _answer_requests(self) -> None:
+        if has_requests(self._directory.inbox):
+            answer_requests(self._run.recorder, self._directory, self._run.durability)
+
+    # ---- deciding --------------------------------------------------------------------------------------------------
+
+    async def _decide_and_start(self, may_start: bool) -> int | None:
+        """Write what is decided until nothing more is, start what is wanted; the next due time."""
         while True:
-            actions = decide(self._run.state, self._run.definition, self._now())
-            records = list(self._wanted_records(actions, may_start))
-            for record in records:
-                self._run.recorder.record(record.payload)
-            if not records:
+            actions = decide(self._run.state, self._run.definition, self._run.now())
+            has_recorded = False
+            for action in actions:
+                has_recorded |= await self._record(action, may_start)
+            if not has_recorded:
                 break
         for action in actions:
-            if isinstance(action, Perform) and self._may_perform(action, may_start):
-                self._start(action)
+            self._start(action, may_start)
         return min((action.due_at for action in actions if isinstance(action, WakeAt)), default=None)
 
-    def _wanted_records(self, actions: list[Action], may_start: bool) -> Iterator[Record]:
-        for action in actions:
-            if isinstance(action, Record) and ((may_start and not self._is_stopping()) or not action.starts_work):
-                yield action
+    async def _record(self, action: Action, may_start: bool) -> bool:
+        """Write a decision, or the fact that one waits for. False: it is neither, or has to wait for another driver."""
+        may_start = may_start and not self._is_stopping()
+        match action:
+            case Record(payload) if may_start or not action.starts_work:
+                if isinstance(payload, RunCancelled):
+                    await self._tell_cancelled()
+                self._run.recorder.record(payload)
+                return True
+            case Evaluate() if may_start:
+                self._run.recorder.record(bring_about(self._run, action))
+                return True
+            case _:
+                return False
 
-    def _may_perform(self, action: Perform, may_start: bool) -> bool:
-        return action.activity_id not in self._tasks and may_start and not self._is_stopping()
+    async def _tell_cancelled(self) -> None:
+        """Tell the implementation what was cancelled, once that is durable and before the run is over."""
+        recorder, state = self._run.recorder, self._run.state
+        recorder.commit_now()
+        nodes = {
+            node_id: scope.nodes[node_id]
+            for scope in state.scopes.values()
+            for node_id in scope.nodes
+            if scope.nodes[node_id].status == "cancelled"
+        }
+        activities = [node.activity.activity_id for node in nodes.values() if node.activity is not None]
+        await self._run.tell_cancelled(activities, [*nodes])
 
-    def _start(self, action: Perform) -> None:
-        attempt = self._run.state.open[action.activity_id]
-        task = asyncio.ensure_future(perform_attempt(self._run, attempt))
-        self._tasks[action.activity_id] = task
+    def _start(self, action: Action, may_start: bool) -> None:
+        match action:
+            case Perform(activity_id) if activity_id not in self._tasks and may_start and not self._is_stopping():
+                self._begin(activity_id, perform_attempt(self._run, self._run.state.open[activity_id]))
+            case Stop(activity_id) if activity_id in self._tasks:
+                self._run.cancel_event(activity_id).set()
+            case Stop(activity_id) if not self._is_stopping():
+                self._begin(activity_id, cancel_attempt(self._run, self._run.state.open[activity_id]))
+
+    def _begin(self, activity_id: ActivityId, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks[activity_id] = task
         task.add_done_callback(lambda _: self._changed.set())
 
     def _take_in_ended(self) -> None:
@@ -88,22 +146,30 @@ class Driver:
         for activity_id, task in list(self._tasks.items()):
             if task.done():
                 del self._tasks[activity_id]
+                self._run.cancels.pop(activity_id, None)
                 task.result()
         if self._run.recorder.failure is not None:
             raise self._run.recorder.failure
 
-    async def _wait(self, wake_at: int | None) -> None:
-        """Sleep until something has changed or `wake_at` (ms) has come."""
-        if wake_at is None:
-            await self._changed.wait()
-            return
-        changed = asyncio.ensure_future(self._changed.wait())
-        alarm = asyncio.ensure_future(self._run.clock.sleep_ms(max(0, wake_at - self._now())))
-        await asyncio.wait({changed, alarm}, return_when=asyncio.FIRST_COMPLETED)
-        changed.cancel()
-        alarm.cancel()
+    # ---- waiting ---------------------------------------------------------------------------------------------------
 
-    async def _abandon(self) -> None:
+    async def _wait(self, wake_at: int | None) -> None:
+        """Sleep until something has changed, a request has arrived, or `wake_at` (ms) has come."""
+        changed = asyncio.ensure_future(self._changed.wait())
+        alarm = None
+        if wake_at is not None:
+            alarm = asyncio.ensure_future(self._run.clock.sleep_ms(max(0, wake_at - self._run.now())))
+        sleepers = {changed} if alarm is None else {changed, alarm}
+        try:
+            while True:
+                done, _ = await asyncio.wait(sleepers, timeout=INBOX_POLL_S, return_when=asyncio.FIRST_COMPLETED)
+                if done or has_requests(self._directory.inbox):
+                    return
+        finally:
+            for sleeper in sleepers:
+                sleeper.cancel()
+
+    def _let_go(self) -> None:
         """Let go of what is left after a fault, without ending it: as if this process had been killed."""
         for task in self._tasks.values():
             task.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -114,12 +180,11 @@ class Driver:
             return "terminal"
         if self._is_stopping():
             return "interrupted"
-        if wake_at is not None or state.ready or state.closing or len(state.open) > len(state.in_doubt):
-            return "pending"
-        return "in_doubt" if state.in_doubt else "no_progress"
+        if state.in_doubt:
+            return "in_doubt"
+        if state.waits:
+            return "awaiting_wait"
+        return "pending" if wake_at is not None or state.open or not self._dispatches else "no_progress"
 
     def _is_stopping(self) -> bool:
         return self._run.interruption.requested.is_set()
-
-    def _now(self) -> int:
-        return self._run.state.now(self._run.clock.now_ms())

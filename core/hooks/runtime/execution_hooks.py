@@ -8,15 +8,17 @@ executor calls and nothing else. The command line uses the one made of the workf
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hooks.definition.model import HostExecutorNode, SubagentNode
 from hooks.events.payloads import EffectOutcome, ErrorClass
+from hooks.executors.base import CannotTell, LookUp
 from hooks.ids import ActivityId, AttemptId, NodeId, RevisionId, RunId
 from hooks.kernel.state import RunState
+from hooks.secrets import Masker
 
 if TYPE_CHECKING:
     from hooks.runtime.recorder import Recorder
@@ -49,6 +51,12 @@ class DispatchContext:
     leftover: Leftover
     model_options: Mapping[str, Any]
     format: Mapping[str, Any] | None
+    environment: Mapping[str, str]
+    """What the step adds to the environment, secrets filled in."""
+    masker: Masker | None
+    """Masks the step's secrets in whatever is captured."""
+    on_kill: Callable[[], None]
+    """To be called just before processes that outlived their grace are killed."""
     recorder: Recorder
 
 
@@ -92,6 +100,16 @@ class PreparedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class EffectPolicy:
+    """What can be done about a call of which nobody knows how it ended; told from its canonical input alone."""
+
+    can_look_up: bool = False
+    is_idempotent: bool = False
+    settle_ms: int = 0
+    """How long after the attempt an absence may still turn out to be a delay."""
+
+
+@dataclass(frozen=True, slots=True)
 class RecoveryResult:
     """What a pass over the dangling effects brought."""
 
@@ -112,9 +130,22 @@ class WorkflowExecutionHooks(ABC):
     ) -> DispatchOutcome:
         """Perform the executor call of `node`; called only once its permit is durable."""
 
-    def prepare_host_executor(self, executor_name: str, resolved_input: Any) -> PreparedCall:
-        """Parse and canonicalise the input before effect-input.json is written. Raises ValueError: a user's fault."""
+    def prepare_host_executor(
+        self, executor_name: str, resolved_input: Any, *, working_directory: Path | None = None
+    ) -> PreparedCall:
+        """Parse and canonicalise the input before effect-input.json is written. Raises ValueError: a user's fault.
+
+        `working_directory` is that of the node, if it has one of its own. Secrets are still {"$secret": …} here.
+        """
         return PreparedCall(resolved_input, resolved_input, "manual")
+
+    def effect_policy(self, node: HostExecutorNode, canonical_input: Any, timeout_ms: int | None) -> EffectPolicy:
+        """What can be done about such a call when nobody knows how it ended: by default nothing."""
+        return EffectPolicy()
+
+    async def look_up_effect(self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> LookUp:
+        """Ask whether a call happened; called only where `effect_policy` says that one can."""
+        return CannotTell("this implementation cannot look up a call")
 
     async def recover_dangling_effects(self, log: Recorder, snapshot: RunState) -> RecoveryResult:
         """Called before each pass while effects are dangling; may write their settling to `log`."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from hooks.definition.model import Node, SubagentNode, Workflow
+from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, WorkNode
 from hooks.events.payloads import ErrorInfo
 from hooks.kernel.state import AttemptState
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, Subject, Verdict
@@ -60,10 +60,10 @@ class HookPoints:
     async def component_pre_execute(self, attempt: AttemptState) -> dict[str, Any]:
         """Ask before the work; the conditions in force afterwards, field to value. Raises BlockedByHookError.
 
-        Once the work has been permitted, what was decided stands: nobody is asked again after a crash.
+        Once a gate has opened after them, or the work was permitted, what was decided stands: nobody is asked again.
         """
         occasion = self._occasion(attempt)
-        if not attempt.is_permitted:
+        if not attempt.is_permitted and attempt.wait is None:
             self._raise_violation(
                 await self._ask(HookType.COMPONENT_PRE_EXECUTE, occasion, lambda: component_pre_execute(occasion))
             )
@@ -122,17 +122,17 @@ class HookPoints:
             raise BlockedByHookError(verdict.violation)
 
     def _occasion(self, attempt: AttemptState) -> Occasion:
-        graph = self._recorder.state.graph
-        node = graph.nodes[graph.position[attempt.node_id]]
+        node = self._recorder.state.definition_of(attempt)
+        assert isinstance(node, SubagentNode | HostExecutorNode), "only steps have hook points"
         return Occasion(self._recorder.state, self._definition, node, attempt, self._recorder.resolve)
 
-    def _subject(self, node: Node) -> Subject:
+    def _subject(self, node: WorkNode) -> Subject:
         workflow = self._definition.workflow_id
         if isinstance(node, SubagentNode):
             return Subject(workflow, node.id, "AgentStep", agent=node.agent)
         return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
 
-    def _accepts(self, node: Node) -> Callable[[str, Any], str | None]:
+    def _accepts(self, node: WorkNode) -> Callable[[str, Any], str | None]:
         """What a hook may set is what a file may set: only options that the step's agent honours."""
 
         def accepts(field: str, value: Any) -> str | None:

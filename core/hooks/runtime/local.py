@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from hooks.definition.model import HostExecutorNode, SubagentNode
-from hooks.executors.base import EffectCall, Settled
+from hooks.executors.base import EffectCall, LookUp, Settled
 from hooks.runtime.execution_hooks import (
     DispatchContext,
     DispatchOutcome,
+    EffectPolicy,
     Failed,
     PreparedCall,
     Succeeded,
@@ -42,15 +43,28 @@ class LocalExecutionHooks(WorkflowExecutionHooks):
             settled = Settled("unknown")
         return _outcome(settled)
 
-    def prepare_host_executor(self, executor_name: str, resolved_input: Any) -> PreparedCall:
+    def prepare_host_executor(
+        self, executor_name: str, resolved_input: Any, *, working_directory: Path | None = None
+    ) -> PreparedCall:
         prepared = self._engine.executor(executor_name).prepare(
             resolved_input,
-            working_directory=self._working_directory,
+            working_directory=working_directory or self._working_directory,
             workflow_directory=self._workflow_directory,
         )
         return PreparedCall(
             prepared.canonical_input, prepared.canonical_input, prepared.provider, prepared.idempotency_ttl_ms
         )
+
+    def effect_policy(self, node: HostExecutorNode, canonical_input: Any, timeout_ms: int | None) -> EffectPolicy:
+        executor = self._engine.executor(node.executor)
+        return EffectPolicy(
+            can_look_up=executor.can_look_up(canonical_input),
+            is_idempotent=executor.is_idempotent(canonical_input),
+            settle_ms=executor.settle_ms(canonical_input, timeout_ms),
+        )
+
+    async def look_up_effect(self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> LookUp:
+        return await self._engine.look_up(ExecuteWork(node.executor, _call(ctx, node, parsed_input)))
 
 
 def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> EffectCall:
@@ -63,6 +77,9 @@ def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> Ef
         key=ctx.idempotency_key,
         grace_ms=ctx.grace_ms,
         max_output_bytes=node.max_output_bytes,
+        environment=ctx.environment,
+        masker=ctx.masker,
+        on_kill=ctx.on_kill,
     )
 
 

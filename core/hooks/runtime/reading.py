@@ -9,15 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hooks.definition.graph import build_graph
+from hooks.definition.graph import graph_of
 from hooks.definition.model import Workflow, workflow_from_json
 from hooks.errors import CorruptRunError
 from hooks.events.envelope import Event
 from hooks.events.payloads import RunCreated, RunSucceeded
 from hooks.ids import NodeId, RunId
-from hooks.kernel.apply import IllegalEventError, apply
-from hooks.kernel.state import RunState, initial_state
+from hooks.kernel.apply import apply
+from hooks.kernel.legality import IllegalEventError
+from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus, run_status
+from hooks.kernel.walk import initial_state
+from hooks.runtime.binding import resolved_output
 from hooks.storage.blobs import BlobStore
 from hooks.storage.locks import LockHolder
 from hooks.storage.log_reader import LogReader
@@ -45,7 +48,7 @@ class Folding:
         if not isinstance(event.payload, RunCreated):
             raise CorruptRunError("the log does not begin with runCreated", file=str(self._directory.log), line=1)
         self._definition = workflow_from_json(read_workflow(self._directory, event.payload))
-        return initial_state(RunId(self._directory.logged_run_id()), build_graph(self._definition.nodes))
+        return initial_state(RunId(self._directory.logged_run_id()), graph_of(self._definition))
 
     @property
     def state(self) -> RunState:
@@ -82,7 +85,8 @@ class RunView:
         ended = self.state.ended
         if not isinstance(ended, RunSucceeded):
             return {}
-        return {sink: self.blobs.resolve(self.state.by_node[NodeId(sink)].output) for sink in ended.sinks}
+        nodes = self.state.root.nodes
+        return {sink: resolved_output(nodes[NodeId(sink)], self.blobs.resolve) for sink in ended.sinks}
 
 
 def read_events(directory: RunDirectory) -> Iterator[Event]:

@@ -80,6 +80,17 @@ class Recorder:
             self._flushed = loop.create_future()
             loop.call_soon(self._flush_when_quiet, self._log.seq, MAX_TURNS)
 
+    def commit_now(self) -> None:
+        """Make everything recorded so far durable at once, whoever else may be about to record."""
+        if self.failure is not None:
+            raise self.failure
+        try:
+            self._log.flush()
+        except HooksError as error:
+            self._fail(error)
+            raise
+        self._report()
+
     def _flush_when_quiet(self, seen: int, turns: int) -> None:
         """Flush after a turn of the loop in which nobody recorded anything: what starts in a chain shares the sync."""
         if self._log.seq != seen and turns > 0:

@@ -7,8 +7,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -18,19 +20,20 @@ from typing import Any, Literal, Self
 
 from hooks.clock import Clock, SystemClock
 from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to_json
-from hooks.errors import RunIdTakenError, UsageError
+from hooks.errors import InDoubtError, RunIdTakenError, RunLockedError, UsageError
 from hooks.events.envelope import Actor, Event
-from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, Session
+from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, RunReopened, RunSucceeded, Session
 from hooks.ids import RUN_ID, RunId, new_run_id
 from hooks.jsonio import canonical
+from hooks.kernel.reopening import nodes_to_reopen
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
 from hooks.pipeline.hook_set import hook_set_digest, refresh_hook_set, resolve_hook_set
 from hooks.pipeline.pipeline import Pipeline
-from hooks.runtime.attempt import RunContext
-from hooks.runtime.driver import Driver
+from hooks.runtime.context import RunContext
+from hooks.runtime.driver import Dispatching, Driver
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
-from hooks.runtime.hook_points import HookPoints
+from hooks.runtime.hook_points import HookPoints, tell_on_stderr
 from hooks.runtime.local import LocalExecutionHooks
 from hooks.runtime.reading import Folding, RunView
 from hooks.runtime.recorder import Recorder
@@ -39,12 +42,15 @@ from hooks.runtime.work_engine import LocalWorkEngine
 from hooks.storage.blobs import BlobStore
 from hooks.storage.durable_files import Durability
 from hooks.storage.event_log import EventLog
-from hooks.storage.locks import DriverLock, boot_id, this_process
+from hooks.storage.inbox import has_requests
+from hooks.storage.locks import DriverLock, LockRole, boot_id, this_process
 from hooks.storage.run_creation import create_run
 from hooks.storage.run_directory import RunDirectory
-from hooks.storage.run_opening import open_run
+from hooks.storage.run_opening import OpenedRun, open_run
 
 DEFAULT_GRACE_MS = 10_000
+INBOX_HOLDER_S = 5
+"""How long a driver waits for the lock of one who only delivers a request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,14 +203,15 @@ def open_existing(
     take_over: bool = False,
     grace_ms: int | None = None,
     clock: Clock | None = None,
+    role: LockRole = "driver",
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
-    Raises RunLockedError, RunCopiedError unless `take_over`, CorruptRunError, StorageError.
+    Waits a few seconds for one who only delivers a request. Raises RunLockedError, RunCopiedError unless `take_over`,
+    CorruptRunError, StorageError.
     """
     clock = clock or SystemClock()
-    folding = Folding(directory)
-    opened = open_run(directory, role="driver", now_ms=clock.now_ms(), take_over=take_over, receive=folding.receive)
+    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role)
     inode = directory.path.stat().st_ino
     return OpenRun(
         directory=directory,
@@ -219,6 +226,59 @@ def open_existing(
         grace_ms=opened.created.grace_ms if grace_ms is None else grace_ms,
         clock=clock,
     )
+
+
+def _open(directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole) -> tuple[Folding, OpenedRun]:
+    give_up_at = time.monotonic() + INBOX_HOLDER_S
+    while True:
+        folding = Folding(directory)
+        try:
+            return folding, open_run(
+                directory, role=role, now_ms=clock.now_ms(), take_over=take_over, receive=folding.receive
+            )
+        except RunLockedError:
+            holder = directory.driver()
+            is_brief = holder is None or holder.role == "inbox"
+            if role == "inbox" or not is_brief or time.monotonic() > give_up_at:
+                raise
+            time.sleep(0.02)
+
+
+def reopen_run(
+    directory: RunDirectory,
+    *,
+    by: str,
+    nodes: Sequence[tuple[str, str]] = (),
+    grace_ms: int | None = None,
+    clock: Clock | None = None,
+) -> OpenRun:
+    """Have the failed, blocked or cancelled nodes of a finished run tried again (or `nodes`: scope and node).
+
+    Durable when this returns, with the driver's lock held; `drive` then moves it. Raises InDoubtError while an effect
+    is in doubt, UsageError for a run that has not failed.
+    """
+    run = open_existing(directory, grace_ms=grace_ms, clock=clock)
+    try:
+        _require_reopenable(run)
+        recorder, _ = _recorder_and_hooks(run)
+        recorder.record(RunReopened(nodes=nodes_to_reopen(run.state, nodes), by=by), "human")
+        recorder.commit_now()
+    except BaseException:
+        run.close()
+        raise
+    run.resume = None
+    return run
+
+
+def _require_reopenable(run: OpenRun) -> None:
+    if run.state.in_doubt:
+        raise InDoubtError(run.run_id, [attempt.node_id for attempt in run.state.in_doubt.values()])
+    if run.state.ended is None:
+        raise UsageError(
+            f"Run {run.run_id} has not ended.", fix=f"Go on with it: `hooks recover {run.run_id}`.", run=run.run_id
+        )
+    if isinstance(run.state.ended, RunSucceeded):
+        raise UsageError(f"Run {run.run_id} succeeded; there is nothing to try again.", run=run.run_id)
 
 
 def _require_same(directory: RunDirectory, workflow_json: bytes, params: dict[str, Any]) -> None:
@@ -253,15 +313,31 @@ def this_session(inode: int) -> Session:
 # ---- driving -------------------------------------------------------------------------------------------------------
 
 
-def drive(run: OpenRun, *, one_pass: bool = False, on_event: Callable[[Event], None] | None = None) -> RunReport:
+def drive(
+    run: OpenRun,
+    *,
+    one_pass: bool = False,
+    stays_at_gates: bool = False,
+    dispatching: Dispatching = "work",
+    on_event: Callable[[Event], None] | None = None,
+) -> RunReport:
     """Move `run` until it ends or cannot go on without a person (`one_pass`: start things only once).
 
+    `stays_at_gates`: wait while gates are open. `dispatching` "nothing": only answer requests, cancel and apply timers.
     SIGINT and SIGTERM stop it: `signal` of the report says so. Raises StorageError when the log cannot be written; what
     was running then is left to be found by the next driver, as if this process had been killed.
     """
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(drive_async(run, one_pass=one_pass, on_event=on_event))
+        return loop.run_until_complete(
+            drive_async(
+                run,
+                one_pass=one_pass,
+                stays_at_gates=stays_at_gates,
+                dispatching=dispatching,
+                on_event=on_event,
+            )
+        )
     finally:
         _let_go_of_tasks(loop)
         loop.close()
@@ -271,26 +347,37 @@ async def drive_async(
     run: OpenRun,
     *,
     one_pass: bool = False,
+    stays_at_gates: bool = False,
+    dispatching: Dispatching = "work",
     on_event: Callable[[Event], None] | None = None,
     implementation: WorkflowExecutionHooks | None = None,
     handle_signals: bool = True,
 ) -> RunReport:
     """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors."""
-    if run.state.ended is not None:
+    if run.state.ended is not None and not has_requests(run.directory.inbox):
         return RunReport(run.view())
     interruption = Interruption()
     recorder, hook_points = _recorder_and_hooks(run)
     recorder.on_event = on_event
-    context = _context(run, recorder, hook_points, interruption, implementation)
+    context = _context(run, recorder, hook_points, interruption, implementation, one_pass=one_pass)
     handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
     try:
-        await hook_points.open()
-        await Driver(context).drive(one_pass=one_pass)
+        if dispatching == "work":
+            await hook_points.open()
+        await _recover(run, recorder, context.implementation)
+        await Driver(context, run.directory, dispatching=dispatching).drive(stays_at_gates=stays_at_gates)
     finally:
         await hook_points.close()
         for number in handled:
             asyncio.get_running_loop().remove_signal_handler(number)
     return RunReport(run.view(), interruption.signal)
+
+
+async def _recover(run: OpenRun, recorder: Recorder, implementation: WorkflowExecutionHooks) -> None:
+    """Let an implementation that has its own ways settle what is dangling before the first pass."""
+    if any(attempt.is_dangling for attempt in run.state.open.values()):
+        await implementation.recover_dangling_effects(recorder, run.state)
+        await recorder.commit()
 
 
 def _recorder_and_hooks(run: OpenRun) -> tuple[Recorder, HookPoints]:
@@ -322,16 +409,30 @@ def _context(
     hook_points: HookPoints,
     interruption: Interruption,
     implementation: WorkflowExecutionHooks | None,
+    *,
+    one_pass: bool,
 ) -> RunContext:
     created = run.state.created
     assert created is not None
     working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
     engine = LocalWorkEngine(run.definition, workflow_directory)
+    performer = implementation or LocalExecutionHooks(
+        engine, working_directory=working_directory, workflow_directory=workflow_directory
+    )
+
+    async def tell_cancelled(activity_ids: Sequence[str], node_ids: Sequence[str]) -> None:
+        try:
+            await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
+        except Exception as error:  # noqa: BLE001 - told at least once; what it makes of it cannot undo the cancel
+            tell_on_stderr(f"on_activities_cancelled failed: {type(error).__name__}: {error}")
+
     return RunContext(
         definition=run.definition,
         recorder=recorder,
-        implementation=implementation
-        or LocalExecutionHooks(engine, working_directory=working_directory, workflow_directory=workflow_directory),
+        implementation=performer,
+        environ=os.environ,
+        tell_cancelled=tell_cancelled,
+        one_pass=one_pass,
         hook_points=hook_points,
         interruption=interruption,
         clock=run.clock,

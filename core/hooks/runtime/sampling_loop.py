@@ -14,6 +14,7 @@ from hooks.agents.base import AgentError, Generation, GenerationRequest
 from hooks.definition.model import SubagentNode
 from hooks.errors import JsonBorderError
 from hooks.events.payloads import (
+    EffectOutcome,
     GenerationFinished,
     GenerationStarted,
     Validation,
@@ -56,6 +57,9 @@ class _SamplingLoop:
         if attempt.generation is not None:
             await self._settle_inherited_draw(attempt.generation)
         while not attempt.draws and attempt.generation_error is None:
+            if attempt.effect is not None and self._ctx.leftover != "none":
+                # A draw with consequences, and nothing was learned of it: it is not drawn again.
+                return Failed("OutcomeUnknown", "manual", "Nothing is known of how this draw ended.")
             if attempt.interruptions >= MAX_INTERRUPTIONS:
                 return _crash_loop(attempt.interruptions)
             await self._draw()
@@ -144,6 +148,9 @@ class _SamplingLoop:
                 marker=ctx.attempt_id,
                 key=ctx.idempotency_key,
                 grace_ms=ctx.grace_ms,
+                environment=ctx.environment,
+                masker=ctx.masker,
+                on_kill=ctx.on_kill,
             ),
         )
 
@@ -166,7 +173,7 @@ class _SamplingLoop:
             recorder.record(ValidationFinished(**self._who, draw=draw.draw, validations=[verdict]))
         if reason is None:
             return Succeeded(value)
-        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}")
+        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}", outcome="done")
 
 
 def _parse_answer(text: str) -> tuple[Any, str | None]:
@@ -183,7 +190,17 @@ def _parse_answer(text: str) -> tuple[Any, str | None]:
 def _agent_failed(finished: GenerationFinished) -> Failed:
     assert finished.error is not None
     error = finished.error
-    return Failed(error.error_code, error.error_class, error.error_message, stack_trace=finished.stack_trace)
+    outcome = _OUTCOMES.get(error.error_code, "failed")
+    return Failed(error.error_code, error.error_class, error.error_message, outcome, stack_trace=finished.stack_trace)
+
+
+_OUTCOMES: dict[str, EffectOutcome] = {
+    "CouldNotStart": "not_done",
+    "UnknownModelOption": "not_done",
+    "Signalled": "unknown",
+    "OutcomeUnknown": "unknown",
+}
+"""What an agent's error says of a draw that has consequences; whatever else it says, it said so itself."""
 
 
 def _crash_loop(interruptions: int) -> Failed:

@@ -1,4 +1,4 @@
-"""Ending work that is under way: its timeout, and the driver being told to stop.
+"""Ending work that is under way: its timeout, a cancel, and the driver being told to stop.
 
 The rule: before anything is told to stop, that is in the log (cancelDelivered), so that a crash in between never takes
 what the work says then for a free answer.
@@ -51,26 +51,28 @@ async def supervise(
     *,
     timeout_ms: int | None,
     stop: asyncio.Event,
+    cancel: asyncio.Event,
     hurry: asyncio.Event,
     announce: Callable[[StopReason], Awaitable[None]],
 ) -> T:
-    """Run `work` to its end, or to its timeout, or until `stop` is set; then it is announced, cancelled and awaited.
+    """Run `work` to its end, or to its timeout, or until `stop` or `cancel` is set; then it is told so and awaited.
 
-    Once `hurry` is set, it is cancelled a second time, which skips the grace its processes were given.
+    That it will be told is announced before. Once `hurry` is set, it is cancelled a second time, which skips the grace
+    its processes were given.
 
     Raises WorkStopped once the work has ended by that. Cancelled itself, it cancels the work and waits for it.
     """
     task = asyncio.ensure_future(work)
-    stopping = asyncio.ensure_future(stop.wait())
+    stopping, cancelling = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(cancel.wait())
     try:
         await asyncio.wait(
-            {task, stopping},
+            {task, stopping, cancelling},
             timeout=None if timeout_ms is None else max(0, timeout_ms) / 1000,
             return_when=asyncio.FIRST_COMPLETED,
         )
         if task.done():
             return task.result()
-        reason: StopReason = "interrupt" if stop.is_set() else "timeout"
+        reason: StopReason = "cancel" if cancel.is_set() else "interrupt" if stop.is_set() else "timeout"
         await announce(reason)
         await _end(task, hurry)
         raise WorkStopped(reason)
@@ -79,6 +81,7 @@ async def supervise(
         raise
     finally:
         stopping.cancel()
+        cancelling.cancel()
 
 
 async def _end(task: asyncio.Future[Any], hurry: asyncio.Event) -> None:

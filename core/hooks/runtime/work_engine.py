@@ -13,7 +13,7 @@ from typing import Protocol
 from hooks.agents.base import Agent, Generation, GenerationRequest
 from hooks.agents.registry import make_agent
 from hooks.definition.model import AgentDeclaration, Workflow
-from hooks.executors.base import EffectCall, Executor, Settled
+from hooks.executors.base import EffectCall, Executor, LookUp, Settled
 from hooks.executors.registry import make_executor
 from hooks.processes.ending import kill_marked
 
@@ -48,6 +48,9 @@ class WorkEngine(Protocol):
 
     async def reattach_execution(self, work: ExecuteWork) -> Settled | None:
         """How a call that was started before ended, waited for if it still runs; None if nothing is known."""
+
+    async def look_up(self, work: ExecuteWork) -> LookUp:
+        """Whether a call of which nobody knows how it ended did happen."""
 
     async def end_leftovers(self, marker: str, grace_ms: int) -> None:
         """End whatever still runs for an attempt whose outcome is not wanted any more."""
@@ -84,6 +87,9 @@ class LocalWorkEngine:
 
     async def reattach_execution(self, work: ExecuteWork) -> Settled | None:
         return await self.executor(work.executor).adopt(work.call)
+
+    async def look_up(self, work: ExecuteWork) -> LookUp:
+        return await self.executor(work.executor).look_up(work.call)
 
     async def end_leftovers(self, marker: str, grace_ms: int) -> None:
         await kill_marked(marker, grace_ms)

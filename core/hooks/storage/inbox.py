@@ -63,7 +63,7 @@ class Resolution(Struct, frozen=True, kw_only=True, tag="resolve", tag_field="ty
 
 Request: TypeAlias = CancelRequest | GateAnswer | Resolution
 
-_decode = msgspec.json.Decoder(Request).decode  # type: ignore[arg-type]
+_decode = msgspec.json.Decoder(Request).decode
 
 
 def put_request(inbox: Path, request: Request, durability: Durability) -> Path:

@@ -1,0 +1,234 @@
+"""What the parts of an attempt share: whose it is, what is bound for it, and how its work is supervised and ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
+from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
+from hooks.expressions.secrets import MissingSecretError, fill_secrets, secrets_named
+from hooks.ids import RevisionId, attempt_directory, idempotency_key
+from hooks.kernel.state import AttemptState
+from hooks.runtime.attempt_files import FilledInput
+from hooks.runtime.context import RunContext
+from hooks.runtime.execution_hooks import DispatchContext, Leftover, PreparedCall
+from hooks.runtime.step_errors import StepError, step_error
+from hooks.runtime.supervision import supervise
+from hooks.secrets import Masker
+
+T = TypeVar("T")
+
+
+class NothingMore(Exception):
+    """There is no more to do for the attempt here: it stands at a gate or in doubt, it ended, or the driver stops."""
+
+
+def who(attempt: AttemptState) -> dict[str, Any]:
+    return {"activity_id": attempt.activity_id, "attempt_id": attempt.attempt_id, "node_id": attempt.node_id}
+
+
+@dataclass(slots=True)
+class Step:
+    """What an attempt of an agent step or executor call stands on: its place, its names, its way to be told to stop."""
+
+    run: RunContext
+    state: AttemptState
+    node: WorkNode
+    inherited: bool = False
+    """A driver that is gone may have started something for this attempt."""
+    model_options: dict[str, Any] = field(default_factory=dict)
+    format: Any = None
+    bound: Any = None
+    environment: dict[str, str] = field(default_factory=dict)
+    secrets: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.inherited = self.state.is_permitted
+
+    @property
+    def who(self) -> dict[str, Any]:
+        return who(self.state)
+
+    @property
+    def directory(self) -> Path:
+        return self.run.attempts_directory / attempt_directory(self.state.activity_id, self.state.number)
+
+    @property
+    def timeout_ms(self) -> int | None:
+        return self.node.timeout_ms or self.run.definition.timeout_ms
+
+    @property
+    def grace_ms(self) -> int:
+        """What the work gets between TERM and KILL: as a cancel says, else the node, else the run."""
+        cancel = self.run.state.cancel
+        if cancel is not None and cancel.grace_ms is not None:
+            return cancel.grace_ms
+        return self.run.grace_ms if self.node.grace_ms is None else self.node.grace_ms
+
+    @property
+    def working_directory(self) -> Path:
+        component = self.state.component
+        cwd = None if component is None else component.cwd
+        return self.run.working_directory if cwd is None else self.run.working_directory / cwd
+
+    @property
+    def is_being_cancelled(self) -> bool:
+        return self.run.cancel_event(self.state.activity_id).is_set()
+
+    async def pause(self, duration_ms: int) -> StopReason | None:
+        """Wait, with nothing under way; what cut it short, if anything did."""
+        stops = [self.run.interruption.requested, self.run.cancel_event(self.state.activity_id)]
+        waits = [asyncio.ensure_future(stop.wait()) for stop in stops]
+        sleep = asyncio.ensure_future(self.run.clock.sleep_ms(duration_ms))
+        await asyncio.wait({*waits, sleep}, return_when=asyncio.FIRST_COMPLETED)
+        for future in (*waits, sleep):
+            future.cancel()
+        return "cancel" if stops[1].is_set() else "interrupt" if stops[0].is_set() else None
+
+    def prepare(self, node: HostExecutorNode) -> PreparedCall:
+        try:
+            return self.run.implementation.prepare_host_executor(
+                node.executor, self.bound, working_directory=self.working_directory
+            )
+        except ValueError as error:
+            raise StepError(step_error("InvalidInput", "userFault", str(error))) from error
+
+    def _fill_environment(self) -> None:
+        """Put the secrets into the environment; a missing one is the fault of the machine, and may be there later."""
+        component = self.state.component
+        assert component is not None
+        env = self.run.recorder.resolve(component.env)
+        try:
+            self.environment = fill_secrets(env, component.env_secret_pointers, self.run.environ)
+        except MissingSecretError as error:
+            raise StepError(missing_secret(error)) from error
+        names = secrets_named(env, component.env_secret_pointers)
+        self.secrets.update({name: self.run.environ[name] for name in names})
+
+    def _fill_input(self, prepared: PreparedCall) -> Any:
+        component = self.state.component
+        assert component is not None
+        self._fill_environment()
+        try:
+            filled = fill_secrets(prepared.parsed_input, component.secret_pointers, self.run.environ)
+        except MissingSecretError as error:
+            raise StepError(missing_secret(error)) from error
+        names = secrets_named(prepared.parsed_input, component.secret_pointers)
+        self.secrets.update({name: self.run.environ[name] for name in names})
+        return filled
+
+    def use(self, filled: FilledInput) -> None:
+        """Take environment and secrets from a sidecar."""
+        self.environment = filled.environment
+        self.secrets = dict(filled.secrets)
+
+    async def supervised(self, work: Coroutine[Any, Any, T], *, is_bounded: bool = True) -> T:
+        """Run `work` until it ends or is told to: for its timeout, a cancel, or because the driver stops."""
+        interruption = self.run.interruption
+        is_effect = self.state.effect is not None
+        return await supervise(
+            work,
+            timeout_ms=self._time_left_ms() if is_bounded else None,
+            stop=interruption.grace_over if is_effect else interruption.requested,
+            cancel=self.run.cancel_event(self.state.activity_id),
+            hurry=interruption.hurry,
+            announce=self.announce_stop,
+        )
+
+    async def announce_stop(self, reason: StopReason) -> None:
+        self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
+        await self.run.recorder.commit()
+
+    def _note_kill(self) -> None:
+        """TERM was not enough: that KILL follows is told before it is sent."""
+        stop = self.state.stop
+        if stop is not None and self.run.recorder.failure is None:
+            self.run.recorder.record(CancelDelivered(**self.who, reason=stop.reason, signal="SIGKILL"), "supervisor")
+            self.run.recorder.commit_now()
+
+    def _time_left_ms(self) -> int | None:
+        if self.timeout_ms is None or not self.inherited:
+            return self.timeout_ms
+        return self.timeout_ms - (self.run.now() - self.state.running_since)
+
+    def leftover(self) -> Leftover:
+        if not self.inherited:
+            return "none"
+        permitted_by = self.state.permitted_by
+        is_trusted = permitted_by is not None and permitted_by >= self.run.trusted_since
+        return "trusted" if is_trusted and self.state.stop is None else "untrusted"
+
+    def context(self) -> DispatchContext:
+        run, state = self.run, self.state
+        assert run.state.created is not None
+        return DispatchContext(
+            run_id=run.state.run_id,
+            workflow_id=run.definition.workflow_id,
+            revision_id=RevisionId(run.state.created.revision_id),
+            node_id=state.node_id,
+            activity_id=state.activity_id,
+            attempt_id=state.attempt_id,
+            attempt=state.number,
+            idempotency_key=self.key(),
+            directory=self.directory,
+            working_directory=self.working_directory,
+            workflow_directory=run.workflow_directory,
+            grace_ms=self.grace_ms,
+            leftover=self.leftover(),
+            model_options=self.model_options,
+            format=self.format,
+            environment=self.environment,
+            masker=Masker(self.secrets) if self.secrets else None,
+            on_kill=self._note_kill,
+            recorder=run.recorder,
+        )
+
+    def key(self, epoch: int | None = None) -> str:
+        """The idempotency key of the attempt's effect or draw, in its epoch or another."""
+        run, state = self.run, self.state
+        assert run.state.created is not None
+        return idempotency_key(
+            run_id=run.state.run_id,
+            workflow_id=run.definition.workflow_id,
+            revision_id=RevisionId(run.state.created.revision_id),
+            node_id=state.node_id,
+            activity_id=state.activity_id,
+            epoch=state.epoch if epoch is None else epoch,
+            draw=1 if isinstance(self.node, SubagentNode) else 0,
+        )
+
+    def stop_error(self, reason: StopReason) -> ErrorInfo:
+        match reason:
+            case "timeout":
+                message = f"It ran longer than its timeout of {self.timeout_ms} ms and was ended."
+                return step_error("Timeout", "timeout", message)
+            case "cancel":
+                return step_error("Cancelled", "cancelled", "It was cancelled while it was running.")
+            case "interrupt":
+                message = "The driver was told to stop while this was running."
+                return step_error("Interrupted", "retryable", message)
+
+    def leave(self) -> NoReturn:
+        """Leave the attempt open, as it is, for a person or a later driver."""
+        raise NothingMore
+
+    def interrupted(self, error: ErrorInfo) -> NoReturn:
+        """End the attempt without counting it: another one takes its place."""
+        self.run.recorder.record(ActivityFailed(**self.who, error=error, interrupted=True), "supervisor")
+        raise NothingMore
+
+    def fail(self, error: ErrorInfo, stack_trace: str = "") -> None:
+        recorder = self.run.recorder
+        if self.state.component is None:
+            # It failed before it was anything a hook could look at.
+            recorder.record(ActivityFailed(**self.who, error=error), "worker")
+        else:
+            recorder.record(ComponentFailed(**self.who, error=error, stack_trace=stack_trace), "worker")
+
+
+def missing_secret(error: MissingSecretError) -> ErrorInfo:
+    return step_error("MissingSecret", "userFault", f"{error} Set it and go on with `hooks retry`.")
