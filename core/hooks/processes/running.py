@@ -25,6 +25,7 @@ from hooks.secrets import Masker
 
 # What is left in the background after the command has ended gets this long to go by itself.
 _LEAK_GRACE_MS = 300
+_LEAVING_SECONDS = 0.02
 
 
 async def run_child(child: Child, *, grace_ms: int, on_kill: OnKill | None = None) -> Exit:
@@ -158,15 +159,30 @@ def _reap(launcher: subprocess.Popen[bytes]) -> int | None:
 
 
 async def _end_leaked(group: int) -> tuple[int, ...]:
+    """End what is left of the process group, and say what it was. A cancellation is held back until it is gone."""
+    if not _has_members(group):
+        return ()
+    cancelled: asyncio.CancelledError | None = None
+    try:
+        # `setsid -f` forks first and leaves then: it may be seen in the group for an instant.
+        await asyncio.sleep(_LEAVING_SECONDS)
+    except asyncio.CancelledError as error:
+        cancelled = error
+    leaked = look().group(group)
+    await end_tree(lambda: look().group(group), _LEAK_GRACE_MS)
+    if cancelled is not None:
+        raise cancelled
+    return tuple(process.pid for process in leaked)
+
+
+def _has_members(group: int) -> bool:
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
-        return ()
+        return False
     except PermissionError:
-        pass  # members there are, though not ours to signal
-    leaked = look().group(group)
-    await end_tree(lambda: look().group(group), _LEAK_GRACE_MS)
-    return tuple(process.pid for process in leaked)
+        return True  # members there are, though not ours to signal
+    return True
 
 
 def _note(cancelled: asyncio.CancelledError, ending: Ending) -> None:
