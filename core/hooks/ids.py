@@ -58,6 +58,11 @@ def attempt_directory(activity_id: ActivityId, attempt: int) -> str:
     return f"{sha256(activity_id.encode()).hexdigest()[:32]}-{attempt}"
 
 
+def process_marker(token: str, attempt: AttemptId) -> str:
+    """What the processes of an attempt are found by. `token` is the run's own: ids alone may be used in two places."""
+    return sha256(f"{token}\n{attempt}".encode()).hexdigest()[:32]
+
+
 def generation_id(attempt: AttemptId, draw: int) -> str:
     return f"{attempt}::gen-{draw}"
 

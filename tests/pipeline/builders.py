@@ -28,7 +28,8 @@ from hooks.events.payloads import (
 )
 from hooks.ids import NodeId, RunId, attempt_id, generation_id, work_activity
 from hooks.kernel.apply import apply
-from hooks.kernel.state import DecidedHook, RunState, initial_state
+from hooks.kernel.state import DecidedHook, RunState
+from hooks.kernel.walk import initial_state
 from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.pipeline.payloads import Occasion, component_post_error, component_post_success, component_pre_execute

@@ -137,7 +137,7 @@ def test_a_command_that_kills_its_own_tree_survives_to_say_so() -> None:
     script = (
         "import asyncio; from hooks.processes.ending import kill_marked; asyncio.run(kill_marked('me', 0)); print(1)"
     )
-    marked = {**os.environ, "HOOKS_ATTEMPT": "me"}
+    marked = {**os.environ, "HOOKS_MARKER": "me"}
 
     assert subprocess.run([sys.executable, "-c", script], env=marked, capture_output=True, check=True).stdout == b"1\n"
 

@@ -82,7 +82,7 @@ def test_stdin_argv_environment_and_directory_reach_the_command(tmp_path: Path) 
     assert argv == ["", "two words", "$(touch pwned) 'ü'\n"]
     assert (stdin, directory) == ("prompt ☃", str(where))
     assert environment.pop("PWD", str(where)) == str(where)
-    assert environment == {**child.environment, "HOOKS_ATTEMPT": child.marker}
+    assert environment == {**child.environment, "HOOKS_MARKER": child.marker}
 
 
 def test_without_input_stdin_is_at_its_end(tmp_path: Path) -> None:

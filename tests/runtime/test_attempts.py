@@ -136,7 +136,8 @@ def test_a_timeout_is_announced_and_ends_the_whole_tree(runs: Runs, lasting: str
     report = runs.run(sh("a", f"sleep {lasting} & sleep {lasting}", read_only=True, timeout_ms=200), grace_ms=100)
 
     assert report.status.exit_code == 1
-    assert runs.only(CancelDelivered).reason == "timeout"
+    stops = [event.payload for event in runs.events if isinstance(event.payload, CancelDelivered)]
+    assert (stops[0].reason, stops[0].signal) == ("timeout", "SIGTERM")
     assert runs.only(ActivityTimedOut).error.error_class == "timeout"
     assert not _is_running(f"sleep {lasting}")
 

@@ -22,7 +22,7 @@ class GenerationRequest:
     working_directory: Path
     workflow_directory: Path
     marker: str
-    """Goes into the environment of every process started for this draw (HOOKS_ATTEMPT)."""
+    """Goes into the environment of every process started for this draw (HOOKS_MARKER)."""
     key: str
     """The same for a repeat of this draw after a crash."""
     grace_ms: int

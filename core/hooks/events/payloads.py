@@ -131,6 +131,8 @@ class RunCreated(Payload, frozen=True, kw_only=True):
     metadata: Value = {}
     durability: Literal["strict", "relaxed"] = "strict"
     record_hooks: Literal["changes", "all"] = "changes"
+    token: str = ""
+    """Random, and no other run's: by it the processes of this run are told from those of one with the same id."""
     session: Session
 
 

@@ -58,7 +58,7 @@ class CouldNotStartError(Exception):
 class Child:
     """A command to run. `directory` exists and takes stdout, stderr, exit.json (and answer.json) of this start alone.
 
-    `environment` is the whole environment of the command, apart from HOOKS_ATTEMPT, which `marker` becomes: by it the
+    `environment` is the whole environment of the command, apart from HOOKS_MARKER, which `marker` becomes: by it the
     command and all it starts are found again after a crash. `masker` is for what the command has printed.
     """
 

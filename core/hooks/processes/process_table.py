@@ -12,7 +12,7 @@ import signal
 from dataclasses import dataclass, field
 from functools import cached_property
 
-MARKER_VARIABLE = "HOOKS_ATTEMPT"
+MARKER_VARIABLE = "HOOKS_MARKER"
 _MARKER_ENTRY = f"\0{MARKER_VARIABLE}=".encode()
 _READ_BYTES = 4096
 
@@ -67,7 +67,7 @@ class ProcessTable:
         return {process.pid: marker for process in self._processes if (marker := _marker(process.pid)) is not None}
 
     def marked(self, marker: str) -> list[LiveProcess]:
-        """Those with HOOKS_ATTEMPT=`marker` in their environment."""
+        """Those with HOOKS_MARKER=`marker` in their environment."""
         sought = marker.encode()
         return [process for process in self._processes if self._markers.get(process.pid) == sought]
 
@@ -144,7 +144,7 @@ def _signal_by_pid(process: LiveProcess, number: signal.Signals) -> bool:
 
 
 def _marker(pid: int) -> bytes | None:
-    """HOOKS_ATTEMPT as the process was started with; None where another user's process hides its environment."""
+    """HOOKS_MARKER as the process was started with; None where another user's process hides its environment."""
     try:
         environment = b"\0" + _read(f"/proc/{pid}/environ")
     except (FileNotFoundError, ProcessLookupError, PermissionError):

@@ -39,7 +39,7 @@ class LocalExecutionHooks(WorkflowExecutionHooks):
             return _outcome(await self._engine.execute(work))
         settled = await self._engine.reattach_execution(work) if ctx.leftover == "trusted" else None
         if settled is None:
-            await self._engine.end_leftovers(ctx.attempt_id, ctx.grace_ms)
+            await self._engine.end_leftovers(ctx.marker, ctx.grace_ms)
             settled = Settled("unknown")
         return _outcome(settled)
 
@@ -73,7 +73,7 @@ def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> Ef
         directory=ctx.directory,
         working_directory=ctx.working_directory,
         workflow_directory=ctx.workflow_directory,
-        marker=ctx.attempt_id,
+        marker=ctx.marker,
         key=ctx.idempotency_key,
         grace_ms=ctx.grace_ms,
         max_output_bytes=node.max_output_bytes,

@@ -169,6 +169,7 @@ def start_run(
             metadata={**workflow.metadata, **(metadata or {})},
             durability=durability,
             record_hooks=record_hooks,
+            token=secrets.token_hex(16),
             session=this_session(inode),
         )
         return [("human", created)]

@@ -104,7 +104,7 @@ class _SamplingLoop:
             if generation is not None:
                 self._finish(generation, _elapsed_ms(started))
                 return
-        await self._engine.end_leftovers(self._ctx.attempt_id, self._ctx.grace_ms)
+        await self._engine.end_leftovers(self._ctx.marker, self._ctx.grace_ms)
         self._ctx.recorder.record(
             GenerationFinished(**self._who, generation_id=open_draw.generation_id, draw=1, interrupted=True)
         )
@@ -145,7 +145,7 @@ class _SamplingLoop:
                 directory=ctx.directory,
                 working_directory=ctx.working_directory,
                 workflow_directory=ctx.workflow_directory,
-                marker=ctx.attempt_id,
+                marker=ctx.marker,
                 key=ctx.idempotency_key,
                 grace_ms=ctx.grace_ms,
                 environment=ctx.environment,

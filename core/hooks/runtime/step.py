@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
 from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
 from hooks.expressions.secrets import MissingSecretError, fill_secrets, secrets_named
-from hooks.ids import RevisionId, attempt_directory, idempotency_key
+from hooks.ids import RevisionId, attempt_directory, idempotency_key, process_marker
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput
 from hooks.runtime.context import RunContext
@@ -178,14 +178,21 @@ class Step:
             working_directory=self.working_directory,
             workflow_directory=run.workflow_directory,
             grace_ms=self.grace_ms,
+            marker=self.marker,
             leftover=self.leftover(),
             model_options=self.model_options,
             format=self.format,
-            environment=self.environment,
+            environment={**self.environment, "HOOKS_ATTEMPT": state.attempt_id},
             masker=Masker(self.secrets) if self.secrets else None,
             on_kill=self._note_kill,
             recorder=run.recorder,
         )
+
+    @property
+    def marker(self) -> str:
+        """What the processes of this attempt are found by."""
+        assert self.run.state.created is not None
+        return process_marker(self.run.state.created.token, self.state.attempt_id)
 
     def key(self, epoch: int | None = None) -> str:
         """The idempotency key of the attempt's effect or draw, in its epoch or another."""
