@@ -12,7 +12,10 @@ from hooks.events.payloads import ErrorInfo
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One prompt for an agent. `directory` is made for this draw and takes stdin, stdout, stderr and exit.json."""
+    """One prompt for an agent.
+
+    `directory` is for this draw: it takes stdin, stdout, stderr and exit.json, and is made by who starts a process.
+    """
 
     prompt: str
     model_options: Mapping[str, Any]

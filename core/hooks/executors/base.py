@@ -27,7 +27,7 @@ class Prepared:
 class EffectCall:
     """One call, as read back from the bytes of effect-input.json (or bound, for a read-only node).
 
-    `directory` is made for this attempt and takes stdin, stdout, stderr and exit.json.
+    `directory` is for this attempt: it takes stdin, stdout, stderr and exit.json, and is made by who starts a process.
     """
 
     input: dict[str, Any]

@@ -52,7 +52,7 @@ class CouldNotStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A command to run. `directory` exists and takes stdin, stdout, stderr and exit.json of this start alone.
+    """A command to run. `directory`, made if need be, takes stdin, stdout, stderr and exit.json of this start alone.
 
     `environment` is the whole environment of the command, apart from HOOKS_ATTEMPT, which `marker` becomes: by it the
     command and all it starts are found again after a crash.
@@ -149,6 +149,8 @@ def _hidden_from_shell(environment: Mapping[str, str]) -> list[str]:
 def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, int, int]:
     """stdin, stdout and stderr of the start, as files of the attempt's directory. Raises StorageError."""
     try:
+        # Not synced: files of a start that a power cut takes away are read as absent, as exit.json is.
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         (directory / EXIT_FILE).unlink(missing_ok=True)
         return (
             _stdin(directory / STDIN, stdin, files),

@@ -46,7 +46,6 @@ from hooks.jsonio import canonical, check
 from hooks.kernel.state import AttemptState, RunState
 from hooks.runtime.attempt_files import (
     EffectInput,
-    make_attempt_directory,
     make_effect_input,
     read_effect_input,
     write_effect_input,
@@ -237,7 +236,6 @@ class _Attempt:
             await self._pre_execute()
             self._refuse_if_stopping()
             prepared = self._prepare(node)
-            make_attempt_directory(self.directory)
             self.run.recorder.record(ActivityRunning(**self.who), "worker")
             await self.run.recorder.commit()
         else:
