@@ -13,7 +13,10 @@ from hooks.secrets import Masker
 
 @dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One prompt for an agent. `directory` is made for this draw and takes stdout, stderr and exit.json."""
+    """One prompt for an agent.
+
+    `directory` is for this draw: it takes stdout, stderr and exit.json, and is made by who starts a process.
+    """
 
     prompt: str
     model_options: Mapping[str, Any]

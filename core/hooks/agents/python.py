@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,19 @@ from hooks.errors import JsonBorderError
 from hooks.events.payloads import ErrorClass, ErrorInfo
 
 
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    function: Callable[..., Any]
+    takes_options: bool
+
+
 class PythonAgentCallable:
     """Calls the declared function once for each prompt; it may raise AgentError to say of what class its error is."""
 
     def __init__(self, declaration: PythonAgent, workflow_directory: Path) -> None:
         self._declaration = declaration
         self._workflow_directory = workflow_directory
+        self._loaded: _Loaded | None = None
 
     @property
     def honoured_options(self) -> frozenset[str]:
@@ -43,14 +50,10 @@ class PythonAgentCallable:
         return replace(generation, text=masker.mask(generation.text), value=masker.mask_value(generation.value))
 
     async def _generate(self, request: GenerationRequest) -> Generation:
-        reference = self._declaration.callable
+        loaded = await self._load()
+        arguments = [request.prompt, dict(request.model_options)] if loaded.takes_options else [request.prompt]
         try:
-            # In a thread: what the module imports may take seconds, and others are being waited for.
-            function = await in_thread(partial(load_callable, reference, self._workflow_directory))
-        except CallableError as error:
-            raise self._failed("CallableNotFound", "userFault", str(error), error) from error
-        try:
-            answer = await call(function, *self._arguments(function, request))
+            answer = await call(loaded.function, *arguments)
         except AgentError:
             raise
         except Exception as error:
@@ -61,9 +64,16 @@ class PythonAgentCallable:
         """Nothing: a function dies with its driver."""
         return None
 
-    def _arguments(self, function: Callable[..., Any], request: GenerationRequest) -> list[Any]:
-        options = dict(request.model_options)
-        return [request.prompt, options] if _takes_options(function) else [request.prompt]
+    async def _load(self) -> _Loaded:
+        """The function, loaded for the first prompt; later ones do without the way to a thread, 0.1 ms a step."""
+        if self._loaded is None:
+            try:
+                # In a thread: what the module imports may take seconds, and others are being waited for.
+                function = await in_thread(partial(load_callable, self._declaration.callable, self._workflow_directory))
+            except CallableError as error:
+                raise self._failed("CallableNotFound", "userFault", str(error), error) from error
+            self._loaded = _Loaded(function, _takes_options(function))
+        return self._loaded
 
     def _generation(self, answer: Any) -> Generation:
         try:

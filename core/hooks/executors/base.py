@@ -33,8 +33,8 @@ class Prepared:
 class EffectCall:
     """One call, as read back from the bytes of effect-input.json (or bound, for a read-only node).
 
-    Secrets are filled in. `directory` is made for this attempt and takes stdout, stderr and exit.json; what is captured
-    there is masked with `masker` before anything of it is read.
+    Secrets are filled in. `directory` is for this attempt: it takes stdout, stderr and exit.json, and is made by who
+    starts a process; what is captured there is masked with `masker` before anything of it is read.
     """
 
     input: dict[str, Any]

@@ -56,7 +56,7 @@ class CouldNotStartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A command to run. `directory` exists and takes stdout, stderr, exit.json (and answer.json) of this start alone.
+    """A command to run. `directory`, made if need be, takes stdout, stderr, exit.json (and answer.json) of this start.
 
     `environment` is the whole environment of the command, apart from HOOKS_MARKER, which `marker` becomes: by it the
     command and all it starts are found again after a crash. `masker` is for what the command has printed.
@@ -154,6 +154,8 @@ def _hidden_from_shell(environment: Mapping[str, str]) -> list[str]:
 def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, int, int]:
     """stdin, stdout and stderr of the start. Raises StorageError."""
     try:
+        # Not synced: files of a start that a power cut takes away are read as absent, as exit.json is.
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         for left in (EXIT_FILE, ANSWER):
             (directory / left).unlink(missing_ok=True)
         return (

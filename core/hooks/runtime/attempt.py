@@ -33,7 +33,6 @@ from hooks.expressions.references import UnresolvedReferenceError
 from hooks.jsonio import canonical, check
 from hooks.kernel.apply_waits import refusal
 from hooks.kernel.state import AttemptState, WaitState
-from hooks.runtime.attempt_files import make_attempt_directory
 from hooks.runtime.binding import bind_prompt, bind_step, scope_of_attempt
 from hooks.runtime.context import RunContext
 from hooks.runtime.effects import Effect, perform_effect, settle_cancelled_effect
@@ -261,7 +260,6 @@ class Attempt(Step):
         filled = self._fill_input(prepared)
         await self._end_if_timed_out()
         if not self.inherited:
-            make_attempt_directory(self.directory)
             self.run.recorder.record(ActivityRunning(**self.who), "worker")
             await self.run.recorder.commit()
         work = self.run.implementation.execute_host_executor(self.context(), node, filled)

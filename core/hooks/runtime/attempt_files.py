@@ -70,25 +70,17 @@ def make_effect_input(
     return EffectInput(canonical(document))
 
 
-def make_attempt_directory(directory: Path) -> None:
-    """Make the directory of an attempt, unless it is there. Its name is not durable: nothing but a sidecar needs it."""
-    try:
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error("make", directory, error) from error
-
-
 def write_effect_input(directory: Path, effect_input: EffectInput, durability: Durability) -> None:
     """Make the attempt's directory with the sidecar in it; file, directory and its parent are durable on return.
 
     A sidecar that a crash left there was followed by no effectAttempted, so nobody has acted on it: it is replaced.
     """
-    make_attempt_directory(directory)
     path = directory / FILE_NAME
     try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise storage_error("replace", path, error) from error
+        raise storage_error("make", path, error) from error
     write_new_file(path, effect_input.data, durability)
     sync_directory(directory, durability)
     sync_directory(directory.parent, durability)

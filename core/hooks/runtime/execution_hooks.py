@@ -33,7 +33,8 @@ doing the work again; or something that proves nothing (it was told to stop, or 
 class DispatchContext:
     """Whose work this is, and what hooks have left of its options.
 
-    `directory` is made for this attempt. `leftover` says whether a driver that is gone had started the work.
+    `directory` is for this attempt alone, and may have to be made. `leftover` says whether a driver that is gone had
+    started the work.
     """
 
     run_id: RunId

@@ -5,6 +5,7 @@ Nothing here needs what driving a run needs (no event loop, no agents, no hooks)
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -78,7 +79,9 @@ class RunView:
 
     @property
     def status(self) -> RunStatus:
-        return run_status(self.state, driver_is_alive=self.holder is not None)
+        """What the run is called now: a deadline that has passed makes a run pending that was waiting."""
+        now = self.state.now(time.time_ns() // 1_000_000)
+        return run_status(self.state, driver_is_alive=self.holder is not None, now=now)
 
     def output(self) -> dict[str, Any]:
         """The output of the run, sink to output; empty unless it succeeded."""

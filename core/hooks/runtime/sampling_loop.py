@@ -24,7 +24,6 @@ from hooks.ids import generation_id
 from hooks.jsonio import parse
 from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
 from hooks.kernel.state import AttemptState
-from hooks.runtime.attempt_files import make_attempt_directory
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
 from hooks.runtime.output_check import schema_problem
 from hooks.runtime.work_engine import GenerateWork, WorkEngine
@@ -71,7 +70,6 @@ class _SamplingLoop:
         """Draw once. The permit is durable before the agent is asked."""
         recorder = self._ctx.recorder
         work = self._work(self._prompt)
-        make_attempt_directory(work.request.directory)
         recorder.record(
             GenerationStarted(
                 **self._who,
