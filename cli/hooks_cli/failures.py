@@ -26,14 +26,35 @@ EXIT_CODES = {
     4: "waiting for a person",
     5: "cancelled",
     6: "busy: another driver holds the run",
-    7: "no such run or node; ambiguous; too late",
+    7: "no such run, node or gate; ambiguous; too late",
     8: "pending or interrupted: tick or recover later",
     9: "integrity: damaged log",
     10: "an effect is in doubt: resolve",
     70: "internal error",
     74: "disk, lock or sync failed",
+    124: "the command's own --timeout",
 }
+ACCEPTABLE = {"waiting": 4, "blocked": 3, "pending": 8, "busy": 6, "in_doubt": 10}
+"""What `--accept` may name: these codes become 0."""
 _WORST_FIRST = (70, 74, 9, 10, 1, 3, 5, 4, 8, 6, 0)
+
+
+class TimedOutError(HooksError):
+    """The command's own --timeout is over; the run is unharmed."""
+
+    exit_code = 124
+
+
+class RefusedError(HooksError):
+    """The run has answered the request, and the answer is no: too late, answered by another, not allowed."""
+
+    exit_code = 7
+
+
+class QueuedError(HooksError):
+    """The request is durable and nobody has answered it yet; the run's driver will."""
+
+    exit_code = 8
 
 
 class InternalError(HooksError):

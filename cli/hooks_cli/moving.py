@@ -1,23 +1,45 @@
-"""What `run`, `tick` and `recover` share: they move runs, say how each went, and end with the code of the runs.
+"""What commands that move runs share: they say how each run went, and end with the code of the runs.
 
 Nothing here is stopped by a closed stdout: the runs are what matters, and their code is the command's.
 """
 
 from __future__ import annotations
 
-import time
+import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from hooks.errors import HooksError
+from hooks.errors import HooksError, RunLockedError
 from hooks.events.envelope import Event
+from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import RunReport
+from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.failures import die_by_signal, error_document, report_failure, worst
-from hooks_cli.render.documents import unreadable_document
+from hooks_cli.deadline import Deadline
+from hooks_cli.failures import TimedOutError, as_hooks_error, die_by_signal, error_document, report_failure, worst
+from hooks_cli.render.documents import now_ms, unreadable_document
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.streams import emit_result, say
+
+Move: TypeAlias = Callable[[RunDirectory], RunReport]
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a command tells of the runs it moves, and how it ends."""
+
+    schema: str
+    as_json: bool
+    deadline: Deadline
+    accepted: frozenset[int] = frozenset()
+    """Codes that count as success."""
+    tells_idle: bool = True
+    """Also of runs in which nothing happened; a cron job has no use for that."""
+
+    def code(self, code: int) -> int:
+        return 0 if code in self.accepted else code
 
 
 def progress(*, quiet: bool) -> Callable[[Event], None] | None:
@@ -25,24 +47,19 @@ def progress(*, quiet: bool) -> Callable[[Event], None] | None:
     return None if quiet else Progress()
 
 
-def finish(report: RunReport, *, as_json: bool) -> int:
+def finish(report: RunReport, manner: Manner) -> int:
     """Say how the one run of `hooks run` went: its output, or the whole document, on stdout; its exit code."""
-    code = report.status.exit_code
-    document = _document(report)
-    if as_json:
-        emit_result({"schema": "hooks.run/1", **document})
+    document = end_document(report.view, now_ms())
+    if manner.as_json:
+        emit_result({"schema": manner.schema, **document})
     else:
-        if code == 0:
+        if report.status.exit_code == 0:
             emit_result(document["output"])
-        _say_end(report)
-    if report.signal is not None:
-        die_by_signal(report.signal)
-    return code
+        say(end_text(report.view))
+    return _end(report.signal, manner.code(report.status.exit_code), manner.deadline)
 
 
-def move_each(
-    directories: Sequence[RunDirectory], move: Callable[[RunDirectory], RunReport], *, schema: str, as_json: bool
-) -> int:
+def move_each(directories: Sequence[RunDirectory], move: Move, manner: Manner) -> int:
     """Move run after run, say how each went, and return the code of them all.
 
     With several, what cannot be moved is reported and the others go on; a signal ends it after the run it stopped.
@@ -50,33 +67,64 @@ def move_each(
     documents: list[dict[str, Any]] = []
     stopped_by = None
     for directory in directories:
+        size = _log_size(directory)
         try:
             report = move(directory)
-        except HooksError as error:
-            if len(directories) == 1:
-                raise
-            report_failure(error, as_json=as_json)
-            documents.append(unreadable_document(directory.path, error, error_document(error)))
+        except TimedOutError:
+            raise
+        except Exception as error:  # noqa: BLE001 - the fault of one run must not keep the others from going on
+            documents.append(_report_unmoved(directory, error, manner, alone=len(directories) == 1))
             continue
-        documents.append(_document(report))
-        if not as_json:
-            _say_end(report)
+        documents.append(end_document(report.view, now_ms()))
+        if not manner.as_json and (manner.tells_idle or _log_size(directory) != size):
+            say(end_text(report.view))
         stopped_by = report.signal
         if stopped_by is not None:
             break
-    code = worst(document["exit_code"] for document in documents)
-    if as_json:
-        emit_result({"schema": schema, "exit_code": code, "runs": documents})
-    if stopped_by is not None:
+    code = worst(manner.code(document["exit_code"]) for document in documents)
+    if manner.as_json:
+        emit_result({"schema": manner.schema, "exit_code": code, "runs": documents})
+    return _end(stopped_by, code, manner.deadline)
+
+
+def unless_idle(move: Move) -> Move:
+    """`move`, for runs in which something is due; others are only looked at, without taking their lock."""
+
+    def look_first(directory: RunDirectory) -> RunReport:
+        view = read_run(directory)
+        return RunReport(view) if _is_idle(view) else move(directory)
+
+    return look_first
+
+
+def _is_idle(view: RunView) -> bool:
+    """Over, or with nothing to do before a person has answered or time has passed."""
+    if view.state.ended is not None:
+        return True
+    needs_a_person = set(view.status.reasons) <= {"waiting", "in_doubt"}
+    return needs_a_person and view.holder is None and not has_requests(view.directory.inbox)
+
+
+def _report_unmoved(directory: RunDirectory, error: Exception, manner: Manner, *, alone: bool) -> dict[str, Any]:
+    failure: HooksError = as_hooks_error(error)
+    if alone and failure.exit_code not in manner.accepted:
+        raise error
+    if manner.tells_idle or not isinstance(failure, RunLockedError):
+        report_failure(error, as_json=manner.as_json)
+    return unreadable_document(directory.path, failure, error_document(failure))
+
+
+def _end(stopped_by: int | None, code: int, deadline: Deadline) -> int:
+    """The exit code; does not return for a signal of others, which the command dies by."""
+    if stopped_by is None:
+        return code
+    if not deadline.has_rung:
         die_by_signal(stopped_by)
-    return code
+    return TimedOutError.exit_code
 
 
-def _document(report: RunReport) -> dict[str, Any]:
-    view = report.view
-    output = view.output() if report.status.status == "succeeded" else None
-    return end_document(report.status, view.state, view.directory.path, time.time_ns() // 1_000_000, output)
-
-
-def _say_end(report: RunReport) -> None:
-    say(end_text(report.status, report.view.state))
+def _log_size(directory: RunDirectory) -> int:
+    try:
+        return os.stat(directory.log).st_size
+    except OSError:
+        return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ import typer
 from hooks.definition.config import load_config, resolve_runs_dir
 from hooks.definition.durations import parse_duration
 from hooks.errors import UsageError
+from hooks_cli.failures import ACCEPTABLE
 
 
 def _said_before(name: str) -> Any:
@@ -34,6 +36,38 @@ RunWord: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id, uniq
 RunWords: TypeAlias = Annotated[
     list[str] | None, typer.Argument(metavar="RUN…", help="Id, unique prefix, last, last~N, directory.")
 ]
+_NODE = "A node, node[i], loop.n/node, or an activity id."
+NodeWord: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help=_NODE)]
+OptionalNodeWord: TypeAlias = Annotated[str | None, typer.Argument(metavar="[NODE]", help=_NODE)]
+By: TypeAlias = Annotated[
+    str | None, typer.Option("--by", metavar="NAME", help="Who says so. [default: the user of the system]")
+]
+Comment: TypeAlias = Annotated[
+    str, typer.Option("--comment", metavar="T", help="Kept with the answer; the next round of a loop may read it.")
+]
+Digest: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--digest", metavar="D", help="Only if the gate asks about exactly this; its beginning is enough."),
+]
+Jobs: TypeAlias = Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Steps at once.")]
+StayAtGates: TypeAlias = Annotated[
+    bool, typer.Option("--wait", help="Stay while gates are open, until they are answered.")
+]
+Timeout: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--timeout", metavar="D", help="Give up after this time with exit code 124; the run stays unharmed."),
+]
+Accept: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--accept", metavar="LIST", help=f"Exit 0 also for these, separated by commas: {', '.join(ACCEPTABLE)}."
+    ),
+]
+RequestTimeout: TypeAlias = Annotated[
+    str,
+    typer.Option("--timeout", metavar="D", help="How long to wait for the run's driver; then exit code 8: queued."),
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
 All: TypeAlias = Annotated[bool, typer.Option("--all", help="Every run of the runs dir that is meant.")]
 
 
@@ -45,12 +79,32 @@ def runs_directory(flag: Path | None) -> Path:
 
 def duration_ms(option: str, text: str | None) -> int | None:
     """The milliseconds that `text` names. Raises UsageError naming the option."""
-    if text is None:
-        return None
+    return None if text is None else required_duration_ms(option, text)
+
+
+def required_duration_ms(option: str, text: str) -> int:
+    """The milliseconds that `text` names. Raises UsageError naming the option."""
     try:
         return parse_duration(text)
     except ValueError as error:
         raise UsageError(f"{option} {text}: {error}", fix="Write it like 90s, 15m or 2h.") from error
+
+
+def accepted_codes(text: str | None) -> frozenset[int]:
+    """The exit codes that `--accept` turns into 0. Raises UsageError."""
+    words = [word.strip() for word in (text or "").split(",") if word.strip()]
+    unknown = [word for word in words if word not in ACCEPTABLE]
+    if unknown:
+        raise UsageError(f"--accept {unknown[0]!r} is none of {', '.join(ACCEPTABLE)}.", fix="--accept waiting,busy")
+    return frozenset(ACCEPTABLE[word] for word in words)
+
+
+def user_name() -> str:
+    """Who uses this: the user of the system, by number where it has no name, as in many containers."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def key_values(option: str, words: Sequence[str]) -> dict[str, str]:

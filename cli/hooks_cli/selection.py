@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hooks.errors import CorruptRunError, UsageError
-from hooks.runtime.reading import read_run
+from hooks.errors import UsageError
+from hooks.storage.log_end import seems_finished
 from hooks.storage.run_directory import RunDirectory, find_run, list_runs
 
 
@@ -26,12 +26,9 @@ def select(
     return list({run.path: run for run in (find_run(runs_dir, word) for word in words)}.values())
 
 
-def is_unfinished(directory: RunDirectory) -> bool:
-    """Whether there may be something left to do; a damaged run is meant too, so that its damage is told."""
-    try:
-        return read_run(directory).state.ended is None
-    except CorruptRunError:
-        return True
+def may_be_unfinished(directory: RunDirectory) -> bool:
+    """Whether there may be something left to do: a look at the end of the log passes over what is plainly over."""
+    return not seems_finished(directory)
 
 
 def any_run(_: RunDirectory) -> bool:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hooks.errors import NotFoundError
-from hooks.ids import NodeId
+from hooks.kernel.state import ActivityState
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
-from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
+from hooks_cli.node_words import pick
+from hooks_cli.options import AsJson, NodeWord, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import path_text
+from hooks_cli.render.node_names import name_in_id
 from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal
 from hooks_cli.render.text import neutralise_lines
 
@@ -22,7 +23,7 @@ _CHUNK = 1024 * 1024
 
 def logs(
     run: RunWord,
-    node: Annotated[str, typer.Argument(metavar="NODE", help="The node.")],
+    node: NodeWord,
     stderr: Annotated[bool, typer.Option("--stderr", help="stderr instead of stdout.")] = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
@@ -32,33 +33,28 @@ def logs(
     On a terminal control characters are spelled out.
     """
     view = read_run(find_run(runs_directory(runs_dir), run))
-    directory = last_attempt(view, node)
-    path = directory / ("stderr" if stderr else "stdout")
+    activity = _meant(view, node)
+    path = view.directory.attempt(activity.activity_id, activity.attempts) / ("stderr" if stderr else "stdout")
     if not path.is_file():
         raise NotFoundError(f"The last attempt of {node} has no {path.name}: it started no process.", run=view.run_id)
     if as_json:
-        emit_json(_document(view, node, path))
+        emit_json(_document(view, name_in_id(activity.activity_id), path))
     else:
         _copy(path)
     return 0
 
 
-def last_attempt(view: RunView, node: str) -> Path:
-    """The directory of the node's last attempt. Raises NotFoundError."""
-    activity = view.state.by_node.get(NodeId(require_node(view, node)))
-    if activity is None or not activity.attempts:
-        raise NotFoundError(f"Node {node} of run {view.run_id} has not been started.", run=view.run_id)
-    return view.directory.attempt(activity.activity_id, activity.attempts)
-
-
-def require_node(view: RunView, node: str) -> str:
-    """`node`, if the run has it. Raises NotFoundError with the nodes it has."""
-    known = list(view.state.graph.position)
-    if node in known:
-        return node
-    close = get_close_matches(node, known, n=1)
-    fix = f"Did you mean `{close[0]}`?" if close else f"It has: {', '.join(known[:10])}{', …' if known[10:] else ''}"
-    raise NotFoundError(f"Run {view.run_id} has no node {node!r}.", fix=fix, run=view.run_id)
+def _meant(view: RunView, node: str) -> ActivityState:
+    """The activity whose last attempt is meant. Raises NotFoundError, with the list where several are."""
+    begun = {name_in_id(activity_id): activity for activity_id, activity in view.state.activities.items()}
+    activity = pick(view.state, node, begun, what="steps that have begun")
+    if activity is None:
+        raise NotFoundError(
+            f"{node} of run {view.run_id} has started no process of its own.",
+            fix=f"`hooks show {view.run_id}` lists what has begun.",
+            run=view.run_id,
+        )
+    return activity
 
 
 def _copy(path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any
 
 import typer
@@ -12,7 +11,7 @@ from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import RunDirectory, list_runs
 from hooks_cli.failures import error_document
 from hooks_cli.options import AsJson, RunsDir, duration_ms, runs_directory
-from hooks_cli.render.documents import run_document, unreadable_document
+from hooks_cli.render.documents import now_ms, run_document, unreadable_document
 from hooks_cli.render.run_table import run_table
 from hooks_cli.render.streams import emit, emit_json
 
@@ -28,10 +27,10 @@ def ls(
     as_json: AsJson = False,
 ) -> int:
     """List the runs of the runs dir, the newest last."""
-    now_ms = time.time_ns() // 1_000_000
+    at_ms = now_ms()
     since_ms = duration_ms("--since", since)
-    oldest = None if since_ms is None else now_ms - since_ms
-    rows = [_row(directory, now_ms) for directory in list_runs(runs_directory(runs_dir))]
+    oldest = None if since_ms is None else at_ms - since_ms
+    rows = [_row(directory, at_ms) for directory in list_runs(runs_directory(runs_dir))]
     rows = [row for row in rows if _is_wanted(row, status, workflow, oldest)]
     rows.sort(key=lambda row: row["created_ms"] or 0)
     for row in rows:
@@ -45,12 +44,12 @@ def ls(
     return CorruptRunError.exit_code if any(row["status"] == "damaged" for row in rows) else 0
 
 
-def _row(directory: RunDirectory, now_ms: int) -> dict[str, Any]:
+def _row(directory: RunDirectory, at_ms: int) -> dict[str, Any]:
     try:
         view = read_run(directory)
     except HooksError as error:
         return {**unreadable_document(directory.path, error, error_document(error)), "created_ms": None}
-    return {**run_document(view.status, view.state, directory.path, now_ms), "created_ms": view.state.created_at}
+    return {**run_document(view, at_ms), "created_ms": view.state.created_at}
 
 
 def _is_wanted(row: dict[str, Any], status: list[str] | None, workflow: str | None, oldest_ms: int | None) -> bool:

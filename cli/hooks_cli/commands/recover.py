@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -12,14 +11,28 @@ from hooks.errors import HooksError
 from hooks.runtime.reading import read_run
 from hooks.runtime.runs import RunReport, drive, open_existing
 from hooks.storage.run_directory import RunDirectory
+from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.deadline import Deadline
 from hooks_cli.failures import error_document, error_text
-from hooks_cli.moving import move_each, progress
-from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
-from hooks_cli.render.documents import run_document, unreadable_document
+from hooks_cli.moving import Manner, move_each, progress, unless_idle
+from hooks_cli.options import (
+    Accept,
+    All,
+    AsJson,
+    Quiet,
+    RunsDir,
+    RunWords,
+    StayAtGates,
+    Timeout,
+    accepted_codes,
+    duration_ms,
+    runs_directory,
+)
+from hooks_cli.render.documents import now_ms, run_document, unreadable_document
 from hooks_cli.render.next_steps import next_steps
 from hooks_cli.render.streams import emit, emit_json
 from hooks_cli.render.text import neutralise, table
-from hooks_cli.selection import is_unfinished, select
+from hooks_cli.selection import may_be_unfinished, select
 
 
 def recover(
@@ -29,28 +42,35 @@ def recover(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Drive a copied or restored run; the original must never run again.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    wait: StayAtGates = False,
+    timeout: Timeout = None,
+    accept: Accept = None,
+    quiet: Quiet = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
     """Go on with runs until each ends, waits for a person, or is in doubt.
 
-    A finished run is left alone and its code returned. --all means every run that is not finished.
+    A finished run is left alone and its code returned. --all means every run that is not finished; those with nothing
+    due are only looked at.
     """
-    directories = select(runs_directory(runs_dir), runs, every=every, meant=is_unfinished)
+    accepted = accepted_codes(accept)
+    directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
     if dry_run:
         return _show(directories, as_json=as_json)
 
     def go_on(directory: RunDirectory) -> RunReport:
         with open_existing(directory, take_over=take_over) as opened:
-            return drive(opened, on_event=progress(quiet=quiet or as_json))
+            warn_of_changed_file(opened)
+            return drive(opened, stays_at_gates=wait, on_event=progress(quiet=quiet or as_json))
 
-    return move_each(directories, go_on, schema="hooks.recover/1", as_json=as_json)
+    with Deadline(duration_ms("--timeout", timeout)) as deadline:
+        manner = Manner("hooks.recover/1", as_json, deadline, accepted, tells_idle=not (quiet and every))
+        return move_each(directories, unless_idle(go_on) if every else go_on, manner)
 
 
 def _show(directories: Sequence[RunDirectory], *, as_json: bool) -> int:
     rows, documents = [["RUN", "STATUS", "NEXT"]], []
-    now_ms = time.time_ns() // 1_000_000
     for directory in directories:
         try:
             view = read_run(directory)
@@ -58,7 +78,7 @@ def _show(directories: Sequence[RunDirectory], *, as_json: bool) -> int:
             document = unreadable_document(directory.path, error, error_document(error))
             steps = [neutralise(error_text(error))]
         else:
-            document = run_document(view.status, view.state, directory.path, now_ms)
+            document = run_document(view, now_ms())
             steps = next_steps(view.status, view.state)
         documents.append(document)
         rows.append([document["run_id"], document["status"] or "?", "; ".join(steps)])

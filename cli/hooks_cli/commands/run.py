@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,13 +9,26 @@ from typing import Annotated, Any
 import typer
 
 from hooks.definition.config import load_config, load_hooks_file, resolve_runs_dir
-from hooks.definition.model import Workflow
+from hooks.definition.model import Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, drive, start_run
 from hooks_cli.commands.validate import read_workflow_file
-from hooks_cli.moving import finish, progress
-from hooks_cli.options import AsJson, RunsDir, duration_ms, key_values
+from hooks_cli.deadline import Deadline
+from hooks_cli.moving import Manner, finish, progress
+from hooks_cli.options import (
+    Accept,
+    AsJson,
+    Jobs,
+    Quiet,
+    RunsDir,
+    StayAtGates,
+    Timeout,
+    accepted_codes,
+    duration_ms,
+    key_values,
+    user_name,
+)
 from hooks_cli.render.streams import emit_json, say
 
 
@@ -29,7 +41,7 @@ def run(
     ] = None,
     meta: Annotated[list[str] | None, typer.Option("--meta", metavar="K=V", help="Kept with the run.")] = None,
     hooks: Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")] = None,
-    jobs: Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Steps at once.")] = None,
+    jobs: Jobs = None,
     grace: Annotated[
         str | None, typer.Option("--grace", metavar="D", help="Time between TERM and KILL. [default: 10s]")
     ] = None,
@@ -37,24 +49,23 @@ def run(
         str, typer.Option("--durability", metavar="strict|relaxed", help="relaxed survives no power cut.")
     ] = "strict",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show what would run.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")] = False,
+    wait: StayAtGates = False,
+    timeout: Timeout = None,
+    accept: Accept = None,
+    quiet: Quiet = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
-    wait: Annotated[bool, typer.Option("--wait", hidden=True)] = False,
     until: Annotated[str | None, typer.Option("--until", hidden=True)] = None,
     detach: Annotated[bool, typer.Option("--detach", hidden=True)] = False,
     interactive: Annotated[bool, typer.Option("--interactive", hidden=True)] = False,
     engine: Annotated[str | None, typer.Option("--engine", hidden=True)] = None,
-    timeout: Annotated[str | None, typer.Option("--timeout", hidden=True)] = None,
-    accept: Annotated[str | None, typer.Option("--accept", hidden=True)] = None,
 ) -> int:
     """Create a run of a workflow file and drive it until it ends, waits for a person, or is in doubt.
 
     The run's id goes to stderr as soon as the run is durable, its output to stdout as one JSON object.
     """
-    _refuse_unsupported(
-        wait=wait, until=until, detach=detach, interactive=interactive, engine=engine, timeout=timeout, accept=accept
-    )
+    _refuse_unsupported(until=until, detach=detach, interactive=interactive, engine=engine)
+    accepted = accepted_codes(accept)
     here = Path.cwd()
     config = load_config(here, os.environ)
     workflow = read_workflow_file(file, config)
@@ -72,24 +83,28 @@ def run(
     if dry_run:
         emit_json(_plan(workflow, params))
         return 0
-    with start_run(
-        workflow,
-        params,
-        runs_dir=resolve_runs_dir(runs_dir, os.environ, here, config),
-        workflow_directory=here if file == "-" else Path(file).resolve().parent,
-        working_directory=here,
-        initiator=_user(),
-        run_id=run_id,
-        hook_entries=hook_entries,
-        metadata=metadata,
-        max_concurrency=jobs,
-        grace_ms=DEFAULT_GRACE_MS if grace_ms is None else grace_ms,
-        record_hooks=config.record_hooks or "changes",
-        durability="strict" if durability == "strict" else "relaxed",
-    ) as opened:
+    with (
+        Deadline(duration_ms("--timeout", timeout)) as deadline,
+        start_run(
+            workflow,
+            params,
+            runs_dir=resolve_runs_dir(runs_dir, os.environ, here, config),
+            workflow_directory=here if file == "-" else Path(file).resolve().parent,
+            workflow_file=None if file == "-" else Path(file).absolute(),
+            working_directory=here,
+            initiator=user_name(),
+            run_id=run_id,
+            hook_entries=hook_entries,
+            metadata=metadata,
+            max_concurrency=jobs,
+            grace_ms=DEFAULT_GRACE_MS if grace_ms is None else grace_ms,
+            record_hooks=config.record_hooks or "changes",
+            durability="strict" if durability == "strict" else "relaxed",
+        ) as opened,
+    ):
         say(opened.run_id)
-        report = drive(opened, on_event=progress(quiet=quiet or as_json))
-    return finish(report, as_json=as_json)
+        report = drive(opened, stays_at_gates=wait, on_event=progress(quiet=quiet or as_json))
+    return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
 
 
 def _refuse_unsupported(**options: object) -> None:
@@ -103,12 +118,5 @@ def _plan(workflow: Workflow, params: dict[str, Any]) -> dict[str, Any]:
         "schema": "hooks.plan/1",
         "workflow_id": workflow.workflow_id,
         "params": params,
-        "nodes": [{"node": node.id, "depends": node.depends} for node in workflow.nodes],
+        "nodes": [{"node": node.id, "depends": node.depends} for node in every_node(workflow)],
     }
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a user id without a name, as in many containers
-        return str(os.getuid())

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-from hooks.errors import NotFoundError
+from hooks.errors import NotFoundError, UsageError
+from hooks.runtime.binding import resolve_composite
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
-from hooks_cli.commands.logs import require_node
+from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
-from hooks_cli.render.documents import node_document, node_documents
+from hooks_cli.render.documents import now_ms
+from hooks_cli.render.gates import gate_documents, gates_page
+from hooks_cli.render.next_steps import next_steps
+from hooks_cli.render.node_documents import node_document, node_documents, plain
+from hooks_cli.render.node_names import name_in_id, node_name
 from hooks_cli.render.run_end import end_document
 from hooks_cli.render.run_page import node_page, run_page
 from hooks_cli.render.streams import emit, emit_json, emit_value
+from hooks_cli.render.text import iso_time_or_none
 
 
 def show(
     run: RunWord,
     node: Annotated[str | None, typer.Option("--node", metavar="N", help="Only this node, with its output.")] = None,
+    gates: Annotated[bool, typer.Option("--gates", help="Only the open gates, with all that is asked.")] = False,
     field: Annotated[
         str | None,
         typer.Option("--field", metavar="PATH", help="One value of the --json document: nodes.a.output"),
@@ -28,48 +35,84 @@ def show(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show a run: status, nodes, last error, and the next command to type."""
+    """Show a run: status, nodes, open gates, last error, and the next command to type."""
+    if node is not None and gates:
+        raise UsageError("--node and --gates exclude each other.", fix="Leave one of them out.")
     view = read_run(find_run(runs_directory(runs_dir), run))
-    document = _document(view) if node is None else _node_document(view, require_node(view, node))
+    document, page = _choose(view, node, gates=gates)
     if field is not None:
-        emit_value(_walk(view, document, field))
+        emit_value(plain(_walk(view, document, field)))
     elif as_json:
-        emit_json(document)
+        emit_json(plain(document))
     else:
-        emit(run_page(document) if node is None else node_page(document))
+        emit(page(document))
     return 0
 
 
+def _choose(view: RunView, node: str | None, *, gates: bool) -> tuple[dict[str, Any], Callable[[dict[str, Any]], str]]:
+    """What is asked for, and how it is laid out for a person."""
+    if gates:
+        return _gates_document(view), lambda document: gates_page(document["gates"])
+    if node is not None:
+        return _node_document(view, node), node_page
+    return _document(view), run_page
+
+
 def _document(view: RunView) -> dict[str, Any]:
-    status, state, created = view.status, view.state, view.state.created
+    created = view.state.created
     assert created is not None, "a run that can be read has been created"
-    output = view.output() if status.status == "succeeded" else None
     return {
         "schema": "hooks.show/1",
-        **end_document(status, state, view.directory.path, time.time_ns() // 1_000_000, output),
+        **end_document(view, now_ms()),
         "version": view.definition.version,
         "revision_id": created.revision_id,
         "driver": str(view.holder) if view.holder else None,
         "initiator": created.initiator,
         "working_directory": created.working_directory,
+        "workflow_file": created.workflow_file,
         "params": view.blobs.resolve(created.params),
         "metadata": view.blobs.resolve(created.metadata),
         "hooks": [
             {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in created.hooks
         ],
-        "nodes": node_documents(status, state),
+        "nodes": node_documents(view.state, view.status, view.state.root),
     }
 
 
-def _node_document(view: RunView, node_id: str) -> dict[str, Any]:
-    node = view.state.graph.nodes[view.state.graph.position[node_id]]
-    document = node_document(node, view.status, view.state)
+def _gates_document(view: RunView) -> dict[str, Any]:
+    status = view.status
+    return {
+        "schema": "hooks.show.gates/1",
+        "run_id": view.run_id,
+        "status": status.status,
+        "exit_code": status.exit_code,
+        "next_due_at": iso_time_or_none(status.next_due_at),
+        "gates": gate_documents(view),
+        "next": next_steps(status, view.state),
+    }
+
+
+def _node_document(view: RunView, word: str) -> dict[str, Any]:
+    """One node with its output; in the body of a loop, of one of the rounds that are kept."""
+    state = view.state
+    offered = {
+        node_name(node.id, scope.key): (scope, node) for scope in state.scopes.values() for node in scope.graph.nodes
+    }
+    place = pick(state, name_in_id(word).partition("[")[0], offered, what="nodes")
+    if place is None:
+        raise NotFoundError(
+            f"{word} of run {view.run_id} is in no round that is kept.",
+            fix=f"`hooks tail {view.run_id} --no-follow --node {word}` has all that happened.",
+            run=view.run_id,
+        )
+    document = node_document(state, view.status, *place)
+    output = resolve_composite(document["output"], view.blobs.resolve)
     return {
         "schema": "hooks.show.node/1",
         "run_id": view.run_id,
-        "node": node_id,
+        "node": document["name"],
         **document,
-        "output": view.blobs.resolve(document["output"]),
+        "output": output,
     }
 
 
@@ -80,7 +123,7 @@ def _walk(view: RunView, document: dict[str, Any], field: str) -> Any:
     while rest:
         key, rest = _next_key(value, rest)
         try:
-            value = view.blobs.resolve(value[int(key) if isinstance(value, list) else key])
+            value = value[int(key) if isinstance(value, list) else key]
         except (KeyError, IndexError, ValueError, TypeError) as error:
             keys = f"it has {', '.join(map(str, value))}" if isinstance(value, dict) else "there is nothing below it"
             raise NotFoundError(
@@ -88,6 +131,7 @@ def _walk(view: RunView, document: dict[str, Any], field: str) -> Any:
                 fix=f"`hooks show {view.run_id} --json` shows all.",
                 run=view.run_id,
             ) from error
+        value = resolve_composite(value, view.blobs.resolve)
     return value
 
 

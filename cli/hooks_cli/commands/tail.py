@@ -22,6 +22,7 @@ from hooks_cli.failures import report_failure, worst
 from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.render.documents import event_document
 from hooks_cli.render.event_line import event_line
+from hooks_cli.render.node_names import event_place, means, name_in_id
 from hooks_cli.render.streams import emit_bytes, emit_json
 
 _Item = TypeVar("_Item")
@@ -35,7 +36,9 @@ def tail(
     no_follow: Annotated[bool, typer.Option("--no-follow", help="Print what is there and stop.")] = False,
     begin: Annotated[int, typer.Option("--from", min=1, metavar="SEQ", help="Begin with this event.")] = 1,
     type_glob: Annotated[str, typer.Option("--type", metavar="GLOB", help="Only these types, e.g. 'node*'.")] = "*",
-    node: Annotated[str | None, typer.Option("--node", metavar="N", help="Only this node.")] = None,
+    node: Annotated[
+        str | None, typer.Option("--node", metavar="N", help="Only this node, in all rounds and items.")
+    ] = None,
     jsonl: Annotated[bool, typer.Option("--jsonl", help="One JSON object a line.")] = False,
     until: Annotated[str | None, typer.Option("--for", hidden=True)] = None,
     runs_dir: RunsDir = None,
@@ -50,7 +53,7 @@ def tail(
         raise UsageError("--for is not supported yet.", fix="`hooks tail --help` shows what is.")
     if as_json and run is None and not no_follow:
         raise UsageError("--json of an endless stream makes no document.", fix="Use --jsonl, or --no-follow.")
-    wanted = _Wanted(begin, type_glob, node)
+    wanted = _Wanted(begin, type_glob, None if node is None else name_in_id(node))
     directory = runs_directory(runs_dir)
     screen = _Screen(jsonl=jsonl, as_json=as_json, several=run is None)
     if run is not None:
@@ -75,7 +78,7 @@ class _Wanted:
         return (
             event.seq >= self.begin
             and (self.type_glob == "*" or fnmatchcase(event.payload.type, self.type_glob))
-            and (self.node is None or getattr(event.payload, "node_id", None) == self.node)
+            and (self.node is None or means(self.node, event_place(event.payload)))
         )
 
 

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 from hooks.runtime.runs import RunReport, drive, open_existing
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.moving import move_each
-from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
-from hooks_cli.selection import is_unfinished, select
+from hooks_cli.deadline import Deadline
+from hooks_cli.moving import Manner, move_each, unless_idle
+from hooks_cli.options import (
+    Accept,
+    All,
+    AsJson,
+    Quiet,
+    RunsDir,
+    RunWords,
+    Timeout,
+    accepted_codes,
+    duration_ms,
+    runs_directory,
+)
+from hooks_cli.selection import may_be_unfinished, select
 
 
-def tick(runs: RunWords = None, every: All = False, runs_dir: RunsDir = None, as_json: AsJson = False) -> int:
+def tick(
+    runs: RunWords = None,
+    every: All = False,
+    timeout: Timeout = None,
+    accept: Accept = None,
+    quiet: Quiet = False,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> int:
     """One pass over each run: start what can start, wait for what was started, stop.
 
-    --all means every run that is not finished.
+    --all means every run that is not finished; those with nothing due are only looked at. With -q nothing is said of
+    runs in which nothing happened, which makes `hooks tick --all -q` fit for cron.
     """
-    directories = select(runs_directory(runs_dir), runs, every=every, meant=is_unfinished)
-    return move_each(directories, _tick, schema="hooks.tick/1", as_json=as_json)
+    accepted = accepted_codes(accept)
+    directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
+    with Deadline(duration_ms("--timeout", timeout)) as deadline:
+        manner = Manner("hooks.tick/1", as_json, deadline, accepted, tells_idle=not (quiet and every))
+        return move_each(directories, unless_idle(_tick) if every else _tick, manner)
 
 
 def _tick(directory: RunDirectory) -> RunReport:

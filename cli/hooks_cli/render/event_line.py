@@ -4,38 +4,55 @@ from __future__ import annotations
 
 from hooks.events.envelope import Event
 from hooks.events.payloads import (
+    ActivityCancelled,
     ActivityFailed,
     ActivityTimedOut,
     AttemptCreated,
     CancelDelivered,
+    CancelRequested,
     ComponentFailed,
     ComponentSucceeded,
+    ConditionEvaluated,
     EffectAttempted,
     EffectSettled,
-    ErrorInfo,
+    FanOutExpanded,
     GenerationFinished,
     GenerationStarted,
     HookDecided,
+    LateOutcome,
     LogRepaired,
+    LoopFinished,
+    LoopIterationFinished,
+    LoopIterationStarted,
     NodeFailed,
+    NodeSkipped,
     Payload,
     ReconcileResult,
+    RequestRefused,
     ResumeStarted,
     RetryScheduled,
     RunBlocked,
+    RunCancelled,
     RunCreated,
     RunFailed,
+    RunReopened,
     RunSucceeded,
+    WaitClosed,
+    WaitCreated,
+    WaitDeadlineExceeded,
+    WaitResolved,
 )
+from hooks_cli.render.errors import error_text
+from hooks_cli.render.node_names import event_place, reference_name
 from hooks_cli.render.text import clock_time, duration, one_line
 
 _DETAIL_WIDTH = 160
 
 
 def event_line(event: Event, *, run_id: str | None = None) -> str:
-    """Time, place in the log, type, node, and what is particular to it; `run_id` where several runs are shown."""
-    node = getattr(event.payload, "node_id", None) or ""
-    words = [clock_time(event.timestamp), f"{event.seq:>5}", f"{event.payload.type:<20}", f"{node:<16}"]
+    """Time, number, type, place in the run, and what is particular to it; `run_id` where several runs are shown."""
+    place = event_place(event.payload)
+    words = [clock_time(event.timestamp), f"{event.seq:>5}", f"{event.payload.type:<20}", f"{place:<16}"]
     if run_id is not None:
         words.insert(0, run_id)
     return "  ".join([*words, one_line(detail(event.payload), _DETAIL_WIDTH)]).rstrip()
@@ -43,6 +60,10 @@ def event_line(event: Event, *, run_id: str | None = None) -> str:
 
 def detail(payload: Payload) -> str:
     """What an event says beyond its type and node; may hold anything a run printed."""
+    return _of_run(payload) or _of_node(payload) or _of_attempt(payload)
+
+
+def _of_run(payload: Payload) -> str:
     match payload:
         case RunCreated():
             return f"{payload.workflow_id} by {payload.initiator}"
@@ -52,10 +73,61 @@ def detail(payload: Payload) -> str:
             return f"{payload.cut_bytes} bytes of a torn write kept in {payload.kept_in}"
         case RunSucceeded():
             return ", ".join(payload.sinks)
-        case RunFailed() | RunBlocked() | NodeFailed() | ActivityFailed() | ActivityTimedOut() | ComponentFailed():
+        case RunFailed() | RunBlocked():
             return error_text(payload.error)
+        case RunCancelled():
+            return payload.reason or ""
+        case RunReopened():
+            return f"by {payload.by}: {', '.join(map(reference_name, payload.nodes))}"
+        case CancelRequested():
+            return _by(payload.by, payload.reason)
+        case RequestRefused():
+            return f"{payload.request}: {payload.code}: {payload.reason}"
+        case HookDecided():
+            return f"{payload.hook}: {payload.verdict} {hook_reasons(payload)}"
+        case _:
+            return ""
+
+
+def _of_node(payload: Payload) -> str:
+    match payload:
+        case NodeFailed():
+            return error_text(payload.error)
+        case NodeSkipped():
+            return _SKIPPED[payload.reason]
+        case ConditionEvaluated():
+            return error_text(payload.error) if payload.error else str(payload.value).lower()
+        case FanOutExpanded():
+            return error_text(payload.error) if payload.error else f"{payload.count} items"
+        case LoopIterationStarted():
+            return f"round {payload.iteration}"
+        case LoopIterationFinished():
+            return f"round {payload.iteration} {payload.outcome}"
+        case LoopFinished():
+            return error_text(payload.error) if payload.error else f"after {payload.iteration} rounds"
+        case WaitCreated():
+            return f"{payload.stage}: {payload.prompt if isinstance(payload.prompt, str) else '(a long prompt)'}"
+        case WaitResolved():
+            return f"{answer_word(payload.approved)} {_by(payload.by, payload.comment)}"
+        case WaitDeadlineExceeded():
+            return f"nobody answered: counts as {answer_word(payload.approved)}"
+        case WaitClosed():
+            return f"the run {'failed' if payload.reason == 'failed' else 'is being cancelled'}"
+        case _:
+            return ""
+
+
+_SKIPPED = {"condition": "its condition is false", "upstream": "something it depends on did not run or failed"}
+
+
+def _of_attempt(payload: Payload) -> str:
+    match payload:
         case AttemptCreated():
             return f"attempt {payload.attempt}"
+        case ActivityFailed() | ActivityTimedOut() | ComponentFailed():
+            return error_text(payload.error)
+        case ActivityCancelled():
+            return "" if payload.outcome == "none" else f"its effect: {payload.outcome}"
         case GenerationStarted():
             return f"draw {payload.draw}: {payload.agent}"
         case GenerationFinished():
@@ -67,19 +139,23 @@ def detail(payload: Payload) -> str:
         case EffectSettled():
             return f"{payload.outcome} {error_text(payload.error) if payload.error else _span(payload.latency_ms)}"
         case ReconcileResult():
-            return f"{payload.outcome}: {payload.reason}"
+            return f"{payload.outcome}: {payload.reason}" + (f" (by {payload.by})" if payload.by else "")
+        case LateOutcome():
+            return payload.outcome
         case RetryScheduled():
             return f"attempt {payload.next_attempt} in {duration(payload.delay_ms)}"
         case CancelDelivered():
             return f"{payload.signal} ({payload.reason})"
-        case HookDecided():
-            return f"{payload.hook}: {payload.verdict} {hook_reasons(payload)}"
         case _:
             return ""
 
 
-def error_text(error: ErrorInfo) -> str:
-    return f"{error.error_code}: {error.error_message}"
+def answer_word(approved: bool) -> str:
+    return "approved" if approved else "rejected"
+
+
+def _by(who: str, why: str | None) -> str:
+    return f"by {who}: {why}" if why else f"by {who}"
 
 
 def hook_reasons(decided: HookDecided) -> str:

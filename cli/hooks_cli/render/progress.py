@@ -5,13 +5,24 @@ from __future__ import annotations
 from hooks.events.envelope import Event
 from hooks.events.payloads import (
     AttemptCreated,
+    CancelRequested,
+    FanOutExpanded,
     HookDecided,
+    LoopIterationStarted,
+    NodeCancelled,
     NodeFailed,
+    NodeSkipped,
     NodeSucceeded,
+    Payload,
     ReconcileResult,
     RetryScheduled,
+    WaitCreated,
+    WaitDeadlineExceeded,
+    WaitResolved,
 )
-from hooks_cli.render.event_line import error_text, hook_reasons
+from hooks_cli.render.errors import error_text
+from hooks_cli.render.event_line import detail, hook_reasons
+from hooks_cli.render.node_names import event_place
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import duration, one_line
 
@@ -25,28 +36,42 @@ class Progress:
         self._started: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
-        line = self._line(event)
-        if line is not None:
-            say(f"  {one_line(line, _WIDTH)}")
+        place = event_place(event.payload)
+        what = self._what(event.payload, place, event.timestamp)
+        if what is not None:
+            say(f"  {one_line(f'{place}: {what}' if place else what, _WIDTH)}")
 
-    def _line(self, event: Event) -> str | None:
-        match event.payload:
-            case AttemptCreated(node_id=node, attempt=attempt):
-                self._started.setdefault(node, event.timestamp)
-                return f"{node}: started" if attempt == 1 else f"{node}: attempt {attempt}"
-            case NodeSucceeded(node_id=node):
-                return f"{node}: succeeded{self._took(node, event.timestamp)}"
-            case NodeFailed(node_id=node, error=error):
-                return f"{node}: failed{self._took(node, event.timestamp)}: {error_text(error)}"
-            case RetryScheduled(node_id=node, delay_ms=delay):
-                return f"{node}: next attempt in {duration(delay)}"
-            case ReconcileResult(node_id=node, outcome="in_doubt", reason=reason):
-                return f"{node}: in doubt: {reason}"
-            case HookDecided(node_id=node, hook=hook) as decided:
-                return f"{node}: {hook}: {hook_reasons(decided)}"
+    def _what(self, payload: Payload, place: str, at: int) -> str | None:
+        match payload:
+            case AttemptCreated(attempt=attempt):
+                self._started.setdefault(place, at)
+                return "started" if attempt == 1 else f"attempt {attempt}"
+            case NodeSucceeded():
+                return f"succeeded{self._took(place, at)}"
+            case NodeFailed(error=error):
+                return f"failed{self._took(place, at)}: {error_text(error)}"
+            case NodeSkipped():
+                return f"skipped: {detail(payload)}"
+            case NodeCancelled():
+                return "cancelled"
+            case FanOutExpanded() | LoopIterationStarted():
+                self._started.setdefault(place, at)
+                return detail(payload)
+            case RetryScheduled(delay_ms=delay):
+                return f"next attempt in {duration(delay)}"
+            case ReconcileResult(outcome="in_doubt", reason=reason):
+                return f"in doubt: {reason}"
+            case WaitCreated():
+                return f"waits for a person: {detail(payload)}"
+            case WaitResolved() | WaitDeadlineExceeded():
+                return detail(payload)
+            case CancelRequested():
+                return f"cancel {detail(payload)}"
+            case HookDecided(hook=hook):
+                return f"{hook}: {hook_reasons(payload)}"
             case _:
                 return None
 
-    def _took(self, node: str, until_ms: int) -> str:
-        begun = self._started.get(node)
+    def _took(self, place: str, until_ms: int) -> str:
+        begun = self._started.get(place)
         return "" if begun is None else f" in {duration(until_ms - begun)}"

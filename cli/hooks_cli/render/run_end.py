@@ -2,50 +2,59 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from hooks.kernel.state import RunState
-from hooks.kernel.status import RunStatus
-from hooks_cli.render.documents import last_error, run_document
-from hooks_cli.render.event_line import error_text
-from hooks_cli.render.next_steps import in_doubt_nodes, next_steps
+from hooks.runtime.reading import RunView
+from hooks_cli.render.documents import run_document
+from hooks_cli.render.errors import error_text, last_error
+from hooks_cli.render.gates import gate_documents, gate_line, open_gates
+from hooks_cli.render.next_steps import in_doubt_places, next_steps
 from hooks_cli.render.text import duration, iso_time, one_line
 
 _WIDTH = 400
 
 
-def end_document(
-    status: RunStatus, state: RunState, directory: Path, now_ms: int, output: dict[str, Any] | None
-) -> dict[str, Any]:
-    """The facts of a run that stopped; `output` is the map sink -> output of one that succeeded."""
-    document = run_document(status, state, directory, now_ms)
-    return {**document, "output": output, "next": next_steps(status, state)}
+def end_document(view: RunView, at_ms: int) -> dict[str, Any]:
+    """The facts of a run that stopped: also its open gates, and its output (sink to output) if it succeeded."""
+    return {
+        **run_document(view, at_ms),
+        "gates": gate_documents(view),
+        "output": view.output() if view.status.status == "succeeded" else None,
+        "next": next_steps(view.status, view.state),
+    }
 
 
-def end_text(status: RunStatus, state: RunState) -> str:
+def end_text(view: RunView) -> str:
     """The same for a person, without the output."""
-    lines = [_headline(status, state)]
+    status, state = view.status, view.state
+    lines = [_headline(view)]
     found = last_error(state)
     if found is not None and status.status != "succeeded":
-        node_id, error = found
-        lines.append(f"  {node_id}: {one_line(error_text(error), _WIDTH)}")
+        place, error = found
+        lines.append(f"  {place}: {one_line(error_text(error), _WIDTH)}")
+    if status.status in ("waiting", "running"):
+        lines.extend(f"  {gate_line(view, name, wait)}" for name, wait in open_gates(view).items())
     if status.next_due_at is not None:
         lines.append(f"  next due at {iso_time(status.next_due_at)}")
     lines.extend(f"    {command}" for command in next_steps(status, state))
     return "\n".join(lines)
 
 
-def _headline(status: RunStatus, state: RunState) -> str:
+def _headline(view: RunView) -> str:
+    status, state = view.status, view.state
     took = duration((state.ended_at or state.timestamp) - state.created_at)
+    doubt = f"nobody knows whether the effect of {', '.join(in_doubt_places(state))} happened. Look, then tell it:"
     match status.status:
         case "in_doubt":
-            nodes = ", ".join(in_doubt_nodes(state))
-            return (
-                f"{state.run_id} is in doubt: nobody knows whether the effect of {nodes} happened. Look, then tell it:"
-            )
+            return f"{state.run_id} is in doubt: {doubt}"
+        case "waiting":
+            return f"{state.run_id} is waiting for a person:"
         case "interrupted" | "pending":
             return f"{state.run_id} is {status.status}. Go on with:"
+        case "running":
+            return f"{state.run_id} is running."
+        case _ if state.in_doubt:
+            return f"{state.run_id} {status.status} after {took}; {doubt}"
         case "failed" | "blocked":
             return f"{state.run_id} {status.status} after {took}."
         case _:

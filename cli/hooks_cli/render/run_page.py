@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 import orjson
 
+from hooks_cli.render.gates import gates_page
 from hooks_cli.render.text import duration, neutralise, neutralise_lines, one_line, table
 
 _WIDTH = 400
 _NODE_ERROR_WIDTH = 80
 _OUTPUT_WIDTH = 20_000
+_MOST_ITEMS = 100
 
 
 def run_page(document: dict[str, Any]) -> str:
@@ -29,6 +32,8 @@ def run_page(document: dict[str, Any]) -> str:
         ("Hooks", ", ".join(hook["name"] for hook in document["hooks"])),
     ]
     parts = [_facts(facts), _nodes(document["nodes"])]
+    if document["gates"]:
+        parts.append(gates_page(document["gates"]))
     if document["error"]:
         error = document["error"]
         parts.append(one_line(f"{error['node']}: {error['errorCode']}: {error['errorMessage']}", _WIDTH) + "\n")
@@ -40,12 +45,13 @@ def run_page(document: dict[str, Any]) -> str:
 def node_page(document: dict[str, Any]) -> str:
     """One node for a person, with its output."""
     facts = [
-        ("Node", document["node"]),
+        ("Node", document["name"]),
         ("Run", document["run_id"]),
         ("Status", document["status"]),
         ("Performed by", document["performed_by"]),
         ("Depends", ", ".join(document["depends"])),
         ("Attempts", str(document["attempts"])),
+        ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
     ]
@@ -53,6 +59,10 @@ def node_page(document: dict[str, Any]) -> str:
     if document["error"]:
         error = document["error"]
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
+    if document["items"]:
+        parts.append(_items(document["items"]))
+    if document["body"]:
+        parts.append(_nodes(document["body"]))
     if document["output"] is not None:
         parts.append(_output(document["output"]))
     return "\n".join(parts)
@@ -63,20 +73,43 @@ def _facts(facts: list[tuple[str, str | None]]) -> str:
 
 
 def _nodes(nodes: dict[str, Any]) -> str:
-    rows = [["NODE", "STATUS", "ATTEMPTS", "TOOK", "BY", "ERROR"]]
-    for node_id, node in nodes.items():
-        error = node["error"] or {}
-        rows.append(
-            [
-                node_id,
-                node["status"],
-                str(node["attempts"]),
-                _took(node),
-                neutralise(node["performed_by"]),
-                one_line(error.get("errorMessage", ""), _NODE_ERROR_WIDTH),
-            ]
-        )
-    return table(rows)
+    return table([["NODE", "STATUS", "ATTEMPTS", "TOOK", "BY", "ERROR"], *_rows(nodes)])
+
+
+def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
+    """A row for each node; those of a loop's last round follow the loop."""
+    for node in nodes.values():
+        yield [
+            node["name"],
+            node["status"],
+            _attempts(node),
+            _took(node),
+            neutralise(node["performed_by"]),
+            _short_error(node),
+        ]
+        yield from _rows(node["body"] or {})
+
+
+def _attempts(node: dict[str, Any]) -> str:
+    if node["type"] == "loop":
+        return f"round {node['round']}" if node["round"] else "-"
+    if node["items"] is None:
+        return str(node["attempts"])
+    succeeded = sum(item["status"] == "succeeded" for item in node["items"])
+    return f"{succeeded}/{len(node['items'])} items"
+
+
+def _items(items: list[dict[str, Any]]) -> str:
+    rows = [
+        [str(item["index"]), item["status"], str(item["attempts"]), _took(item), _short_error(item)]
+        for item in items[:_MOST_ITEMS]
+    ]
+    left_out = f"… ({len(items) - _MOST_ITEMS:,} more; --json shows all)\n" if items[_MOST_ITEMS:] else ""
+    return table([["ITEM", "STATUS", "ATTEMPTS", "TOOK", "ERROR"], *rows]) + left_out
+
+
+def _short_error(document: dict[str, Any]) -> str:
+    return one_line((document["error"] or {}).get("errorMessage", ""), _NODE_ERROR_WIDTH)
 
 
 def _took(node: dict[str, Any]) -> str:

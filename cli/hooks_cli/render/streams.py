@@ -71,6 +71,13 @@ def say(text: str) -> None:
         _point_at_devnull(2)
 
 
+def ask(question: str) -> str:
+    """What the person at the terminal answers; empty at the end of input. The question goes to stderr."""
+    sys.stderr.write(question)
+    sys.stderr.flush()
+    return sys.stdin.readline()
+
+
 def abandon_stdout() -> None:
     """Nobody reads stdout any more: let what is buffered go nowhere, so that the interpreter's last flush succeeds."""
     _point_at_devnull(1)

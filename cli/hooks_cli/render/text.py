@@ -65,6 +65,10 @@ def iso_time(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
 
 
+def iso_time_or_none(ms: int | None) -> str | None:
+    return None if ms is None else iso_time(ms)
+
+
 def clock_time(ms: int) -> str:
     """The time of day, local, for a person following along."""
     return datetime.fromtimestamp(ms / 1000).strftime("%H:%M:%S.") + f"{ms % 1000:03d}"

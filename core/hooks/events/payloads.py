@@ -124,6 +124,8 @@ class RunCreated(Payload, frozen=True, kw_only=True):
     hooks: list[HookSetMember] = []
     working_directory: str
     workflow_directory: str
+    workflow_file: str | None = None
+    """Absolute; None for a workflow that did not come from a file."""
     max_concurrency: int
     grace_ms: int = 10_000
     initiator: str

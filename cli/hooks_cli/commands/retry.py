@@ -1,0 +1,74 @@
+"""`hooks retry RUN [NODE]`: what failed is tried again, in the same run."""
+
+from __future__ import annotations
+
+from hooks.errors import NotFoundError
+from hooks.runtime.reading import RunView, read_run
+from hooks.runtime.runs import RunReport, drive, reopen_run
+from hooks.storage.run_directory import RunDirectory, find_run
+from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.deadline import Deadline
+from hooks_cli.moving import Manner, move_each, progress
+from hooks_cli.node_words import pick
+from hooks_cli.options import (
+    Accept,
+    AsJson,
+    By,
+    OptionalNodeWord,
+    Quiet,
+    RunsDir,
+    RunWord,
+    StayAtGates,
+    Timeout,
+    accepted_codes,
+    duration_ms,
+    runs_directory,
+    user_name,
+)
+from hooks_cli.render.node_names import node_name
+
+
+def retry(
+    run: RunWord,
+    node: OptionalNodeWord = None,
+    by: By = None,
+    wait: StayAtGates = False,
+    timeout: Timeout = None,
+    accept: Accept = None,
+    quiet: Quiet = False,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Try the failed, blocked and cancelled nodes of a run again, or only NODE, and what comes after them.
+
+    What has succeeded stays, and no effect that was done is done again. Hooks and gates are asked anew.
+    """
+    accepted = accepted_codes(accept)
+    directory = find_run(runs_directory(runs_dir), run)
+    nodes = [_meant(read_run(directory), node)] if node is not None else []
+
+    def try_again(directory: RunDirectory) -> RunReport:
+        with reopen_run(directory, by=by or user_name(), nodes=nodes) as opened:
+            warn_of_changed_file(opened)
+            return drive(opened, stays_at_gates=wait, on_event=progress(quiet=quiet or as_json))
+
+    with Deadline(duration_ms("--timeout", timeout)) as deadline:
+        return move_each([directory], try_again, Manner("hooks.retry/1", as_json, deadline, accepted))
+
+
+def _meant(view: RunView, word: str) -> tuple[str, str]:
+    """Scope and id of the node to try again."""
+    offered = {
+        node_name(node_id, scope.key): (scope.key, str(node_id))
+        for scope in view.state.scopes.values()
+        for node_id, node in scope.nodes.items()
+        if node.status in ("failed", "cancelled")
+    }
+    place = pick(view.state, word, offered, what="nodes that did not succeed")
+    if place is None:
+        raise NotFoundError(
+            f"{word} of run {view.run_id} neither failed nor was cancelled.",
+            fix=f"`hooks retry {view.run_id}` tries everything again that did.",
+            run=view.run_id,
+        )
+    return place

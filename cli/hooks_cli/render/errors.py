@@ -1,0 +1,50 @@
+"""The errors of a run: which one a person must see, whose it is, and how it reads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from hooks.definition.model import LoopNode
+from hooks.events.payloads import ErrorInfo
+from hooks.ids import NodeId
+from hooks.kernel.state import ActivityState, NodeState, RunState, Scope
+from hooks_cli.render.node_names import name_in_id, node_name
+from hooks_cli.render.node_status import last_round
+
+
+def error_text(error: ErrorInfo) -> str:
+    """An error as a person reads it; may hold anything a run printed."""
+    return f"{error.error_code}: {error.error_message}"
+
+
+def error_document(error: ErrorInfo | None) -> dict[str, Any] | None:
+    """An error as the log has it."""
+    return None if error is None else msgspec.to_builtins(error)
+
+
+def last_error(state: RunState) -> tuple[str, ErrorInfo] | None:
+    """The error that decides how the run ends, or else the newest one, with the name of its place."""
+    if state.root.failure is not None:
+        return _origin(state, state.root, state.root.failure.node_id), state.root.failure.error
+    failed = [activity for activity in state.activities.values() if activity.error is not None]
+    newest = max(failed, key=_last_seen, default=None)
+    return None if newest is None or newest.error is None else (name_in_id(newest.activity_id), newest.error)
+
+
+def _origin(state: RunState, scope: Scope, node_id: NodeId) -> str:
+    """Where the failure of a node comes from: an item of its fan-out, a node of its loop's last round, or itself."""
+    definition, node = scope.graph.nodes[scope.graph.position[node_id]], scope.nodes.get(node_id)
+    body = last_round(state, node_id, node) if isinstance(definition, LoopNode) else None
+    if body is not None and body.failure is not None:
+        return _origin(state, body, body.failure.node_id)
+    return node_name(node_id, scope.key, _failed_item(node) if node is not None else None)
+
+
+def _failed_item(node: NodeState) -> int | None:
+    return next((item.item for item in node.items if item is not None and item.error == node.error), None)
+
+
+def _last_seen(activity: ActivityState) -> int:
+    return activity.ended_at or activity.started_at

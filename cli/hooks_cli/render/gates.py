@@ -1,0 +1,86 @@
+"""Open gates as a person and a program see them: what is asked, about what exactly, of whom, and until when.
+
+Prompts and subjects come from a run, so everything that reaches a terminal is neutralised.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from hooks.kernel.state import WaitState
+from hooks.runtime.reading import RunView
+from hooks_cli.render.node_names import name_in_id
+from hooks_cli.render.text import iso_time, iso_time_or_none, neutralise, neutralise_lines, one_line
+
+_SUBJECT_WIDTH = 2_000
+_PROMPT_WIDTH = 200
+
+
+def gate_name(wait: WaitState) -> str:
+    """The place an answer names: the node, in its round; the item, where only an item stands at the gate."""
+    return name_in_id(wait.created.work_activity_id or wait.created.activity_id)
+
+
+def open_gates(view: RunView) -> dict[str, WaitState]:
+    """The open gates by name, in the order in which they opened."""
+    return {gate_name(wait): wait for wait in view.state.waits.values()}
+
+
+def gate_documents(view: RunView) -> list[dict[str, Any]]:
+    """Every open gate with all that is known of it."""
+    return [_document(view, name, wait) for name, wait in open_gates(view).items()]
+
+
+def gates_page(documents: list[dict[str, Any]]) -> str:
+    """The open gates for a person, one block each."""
+    return "\n".join(map(_block, documents)) or "No gate is open.\n"
+
+
+def gate_line(view: RunView, name: str, wait: WaitState) -> str:
+    """A gate on one line: its name, what it asks, and until when."""
+    deadline = wait.created.deadline_at
+    until = "" if deadline is None else f" (until {iso_time(deadline)})"
+    prompt = str(view.blobs.resolve(wait.created.prompt))
+    return f"{name}: {one_line(prompt, _PROMPT_WIDTH)}{until}" if prompt else f"{name}{until}"
+
+
+def _document(view: RunView, name: str, wait: WaitState) -> dict[str, Any]:
+    created = wait.created
+    return {
+        "gate": name,
+        "wait_id": created.wait_id,
+        "stage": created.stage,
+        "prompt": view.blobs.resolve(created.prompt),
+        "subject": view.blobs.resolve(created.subject),
+        "digest": created.digest,
+        "approvers": created.approvers,
+        "opened_at": iso_time(wait.created_at),
+        "deadline_at": iso_time_or_none(created.deadline_at),
+        "on_timeout": created.on_timeout,
+    }
+
+
+def _block(document: dict[str, Any]) -> str:
+    deadline = document["deadline_at"]
+    facts = [
+        ("Gate", document["gate"]),
+        ("Stage", document["stage"]),
+        ("Opened", document["opened_at"]),
+        ("Deadline", f"{deadline}, then {_THEN[document['on_timeout']]}" if deadline else "none"),
+        ("Approvers", ", ".join(document["approvers"]) or "anybody"),
+        ("Digest", document["digest"]),
+        ("About", _subject(document["subject"])),
+    ]
+    lines = "".join(f"{name:<13}{neutralise(value)}\n" for name, value in facts if value)
+    return lines + "".join(f"    {line}\n" for line in neutralise_lines(document["prompt"]).splitlines())
+
+
+_THEN = {"fail": "it counts as rejected", "success": "it counts as approved"}
+
+
+def _subject(value: Any) -> str:
+    if value is None:
+        return ""
+    return one_line(value if isinstance(value, str) else orjson.dumps(value).decode(), _SUBJECT_WIDTH)

@@ -1,0 +1,103 @@
+"""What `--json` prints of the nodes of a run: one shape for all kinds, with what only some have left null.
+
+A loop carries the nodes of its last round in `body`, a fan-out its items in `items`. Values that stand in a blob stay
+references; who shows one resolves it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, Node, SubagentNode
+from hooks.ids import NodeId, work_activity
+from hooks.kernel.state import ActivityState, Composite, NodeState, RunState, Scope, output_of
+from hooks.kernel.status import RunStatus
+from hooks_cli.render.errors import error_document
+from hooks_cli.render.node_names import node_name
+from hooks_cli.render.node_status import activities_of, activity_status, last_round, node_status
+from hooks_cli.render.text import iso_time_or_none
+
+
+def node_documents(state: RunState, status: RunStatus, scope: Scope) -> dict[str, Any]:
+    """Every node of a scope by its id, in the order of the file."""
+    return {node.id: node_document(state, status, scope, node) for node in scope.graph.nodes}
+
+
+def node_document(state: RunState, status: RunStatus, scope: Scope, definition: Node) -> dict[str, Any]:
+    """What became of one node so far."""
+    node = scope.nodes.get(NodeId(definition.id))
+    activities = [*activities_of(node)] if node is not None else []
+    body = last_round(state, definition.id, node) if isinstance(definition, LoopNode) else None
+    return {
+        "name": node_name(definition.id, scope.key),
+        "status": node_status(state, status, scope, definition.id),
+        "type": _TYPES[type(definition)],
+        "performed_by": _performed_by(definition),
+        "depends": definition.depends,
+        "attempts": sum(activity.attempts for activity in activities),
+        "started_at": iso_time_or_none(node.started_at) if node is not None else None,
+        "ended_at": iso_time_or_none(node.ended_at) if node is not None else None,
+        "error": error_document(_error_of(node)),
+        "effect_done": node is not None and any(activity.effect_done for activity in activities),
+        "activity_id": work_activity(state.run_id, NodeId(definition.id), scope=scope.key) if node else None,
+        "output": output_of(node) if node is not None and node.status == "succeeded" else None,
+        "items": _items(state, status, node) if node is not None and node.is_fan_out else None,
+        "round": body.iteration if body is not None else None,
+        "body": node_documents(state, status, body) if body is not None else None,
+    }
+
+
+_TYPES: dict[type[Node], str] = {
+    SubagentNode: "subagent",
+    HostExecutorNode: "host_executor",
+    LoopNode: "loop",
+    DecisionNode: "decision",
+}
+
+
+def _performed_by(definition: Node) -> str:
+    match definition:
+        case SubagentNode(agent=agent):
+            return agent
+        case HostExecutorNode(executor=executor):
+            return executor
+        case LoopNode(decision=decision):
+            return f"until {decision}"
+        case DecisionNode():
+            return "a person"
+
+
+def _error_of(node: NodeState | None) -> Any:
+    if node is None:
+        return None
+    return node.error or next((activity.error for activity in activities_of(node) if activity.error), None)
+
+
+def _items(state: RunState, status: RunStatus, node: NodeState) -> list[dict[str, Any]]:
+    return [_item(state, status, index, activity) for index, activity in enumerate(node.items)]
+
+
+def _item(state: RunState, status: RunStatus, index: int, activity: ActivityState | None) -> dict[str, Any]:
+    return {
+        "index": index,
+        "status": "pending" if activity is None else activity_status(state, status, activity),
+        "attempts": 0 if activity is None else activity.attempts,
+        "started_at": None if activity is None else iso_time_or_none(activity.started_at),
+        "ended_at": None if activity is None else iso_time_or_none(activity.ended_at),
+        "error": None if activity is None else error_document(activity.error),
+        "activity_id": None if activity is None else activity.activity_id,
+        "output": None if activity is None else activity.output,
+    }
+
+
+def plain(value: Any) -> Any:
+    """`value` with outputs that are made of others (a fan-out's list, a loop's map) as the JSON they are."""
+    match value:
+        case Composite(parts):
+            return plain(parts)
+        case dict():
+            return {key: plain(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [plain(inner) for inner in value]
+        case _:
+            return value
