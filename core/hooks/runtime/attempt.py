@@ -250,8 +250,14 @@ class Attempt(Step):
             return await perform_effect(self, self._effect_of_draw(node))
         await self._end_if_timed_out()
         self._fill_environment()
-        work = self.run.implementation.execute_subagent(self.context(), node, self.bound)
-        return output_of_outcome(await self.supervised(work))
+        implementation = self.run.implementation
+        if self.inherited and self.state.generation is not None:
+            await self.supervised(implementation.settle_subagent(self.context(), node))
+            # What was begun before has been settled: what is drawn now has its whole time.
+            self.inherited = False
+        return output_of_outcome(
+            await self.supervised(implementation.execute_subagent(self.context(), node, self.bound))
+        )
 
     async def _observe(self, node: HostExecutorNode) -> Any:
         """A read-only call: no sidecar; one that its driver's death cut off is an attempt that does not count."""

@@ -127,6 +127,9 @@ class WorkflowExecutionHooks(ABC):
     async def execute_subagent(self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str) -> DispatchOutcome:
         """Have the agent of `node` answer `resolved_prompt`."""
 
+    async def settle_subagent(self, ctx: DispatchContext, node: SubagentNode) -> None:  # noqa: B027 - optional
+        """Learn what became of a draw that a driver which is gone had begun, and record it; do not draw."""
+
     @abstractmethod
     async def execute_host_executor(
         self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any

@@ -16,7 +16,7 @@ from hooks.runtime.execution_hooks import (
     Succeeded,
     WorkflowExecutionHooks,
 )
-from hooks.runtime.sampling_loop import sample
+from hooks.runtime.sampling_loop import sample, settle_draw
 from hooks.runtime.work_engine import ExecuteWork, LocalWorkEngine
 
 
@@ -30,6 +30,9 @@ class LocalExecutionHooks(WorkflowExecutionHooks):
 
     async def execute_subagent(self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str) -> DispatchOutcome:
         return await sample(ctx, self._engine, node, resolved_prompt)
+
+    async def settle_subagent(self, ctx: DispatchContext, node: SubagentNode) -> None:
+        await settle_draw(ctx, self._engine, node)
 
     async def execute_host_executor(
         self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any

@@ -59,7 +59,8 @@ class Folding:
 
     @property
     def definition(self) -> Workflow:
-        assert self._definition is not None, "state and definition come with the first event"
+        if self._definition is None:
+            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1, byte=0)
         return self._definition
 
 

@@ -25,6 +25,7 @@ from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, RunReopened, RunSucceeded, Session
 from hooks.ids import RUN_ID, RunId, new_run_id
 from hooks.jsonio import canonical
+from hooks.kernel.apply import apply
 from hooks.kernel.reopening import nodes_to_reopen
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
@@ -216,6 +217,12 @@ def open_existing(
     clock = clock or SystemClock()
     folding, opened = _open(directory, take_over=take_over, clock=clock, role=role)
     inode = directory.path.stat().st_ino
+    resume: ResumeStarted | None = ResumeStarted(session=this_session(inode), taken_over=opened.taken_over)
+    if opened.taken_over and resume is not None:
+        # At once, even if this driver decides nothing: the next one need not be told again.
+        apply(folding.state, opened.log.add("system", resume, clock.now_ms()))
+        opened.log.flush()
+        resume = None
     return OpenRun(
         directory=directory,
         definition=folding.definition,
@@ -224,7 +231,7 @@ def open_existing(
         lock=opened.lock,
         log=opened.log,
         blobs=directory.blob_store(opened.created.durability),
-        resume=ResumeStarted(session=this_session(inode), taken_over=opened.taken_over),
+        resume=resume,
         durability=opened.created.durability,
         grace_ms=opened.created.grace_ms if grace_ms is None else grace_ms,
         clock=clock,

@@ -35,6 +35,11 @@ async def sample(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, p
     return await loop.run()
 
 
+async def settle_draw(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode) -> None:
+    """Learn what became of the draw that a driver which is gone had begun; without an answer it counts as interrupted."""
+    await _SamplingLoop(ctx, engine, node, "").settle_inherited_draw()
+
+
 class _SamplingLoop:
     def __init__(self, ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> None:
         self._ctx = ctx
@@ -53,8 +58,7 @@ class _SamplingLoop:
 
     async def run(self) -> DispatchOutcome:
         attempt = self._attempt
-        if attempt.generation is not None:
-            await self._settle_inherited_draw(attempt.generation)
+        await self.settle_inherited_draw()
         while not attempt.draws and attempt.generation_error is None:
             if attempt.effect is not None and self._ctx.leftover != "none":
                 # A draw with consequences, and nothing was learned of it: it is not drawn again.
@@ -89,8 +93,11 @@ class _SamplingLoop:
             generation = error
         self._finish(generation, _elapsed_ms(started))
 
-    async def _settle_inherited_draw(self, open_draw: GenerationStarted) -> None:
-        """Learn what became of a draw whose driver is gone; if nothing can be learned, it counts as interrupted."""
+    async def settle_inherited_draw(self) -> None:
+        """Learn what became of an open draw, whose driver is gone; if nothing can be learned, it was interrupted."""
+        open_draw = self._attempt.generation
+        if open_draw is None:
+            return
         work = self._work(self._ctx.recorder.resolve(open_draw.prompt))
         generation: Generation | AgentError | None = None
         if self._ctx.leftover == "trusted":

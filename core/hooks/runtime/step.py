@@ -22,6 +22,8 @@ from hooks.secrets import Masker
 
 T = TypeVar("T")
 
+MOMENT_MS = 2_000
+
 
 class NothingMore(Exception):
     """There is no more to do for the attempt here: it stands at a gate or in doubt, it ended, or the driver stops."""
@@ -151,9 +153,14 @@ class Step:
             self.run.recorder.commit_now()
 
     def _time_left_ms(self) -> int | None:
+        """What is left of the timeout: work that a driver which is gone began has used some of it.
+
+        It always gets a moment, so that an outcome that is there already is learned however late we come.
+        """
         if self.timeout_ms is None or not self.inherited:
             return self.timeout_ms
-        return self.timeout_ms - (self.run.now() - self.state.running_since)
+        left_ms = self.timeout_ms - (self.run.now() - self.state.running_since)
+        return max(left_ms, MOMENT_MS)
 
     def leftover(self) -> Leftover:
         if not self.inherited:

@@ -28,7 +28,7 @@ from typing import Literal, NoReturn, Self
 
 import msgspec
 
-from hooks.errors import JsonBorderError, LogPoisonedError, StorageError
+from hooks.errors import CorruptRunError, JsonBorderError, LogPoisonedError, StorageError
 from hooks.events.envelope import Actor, Event, encode
 from hooks.events.payloads import Payload
 from hooks.storage.blobs import LARGEST_INLINE_VALUE, REFERENCE_KEY, BlobStore
@@ -121,19 +121,34 @@ class EventLog:
         """Make all pending events durable: one write, one sync; nothing at all if none is pending.
 
         Raises StorageError if the write failed: the group is gone and the log ends as before. Raises LogPoisonedError
-        if a sync failed: whether the group is there is unknown. The log takes nothing more in either case.
+        if a sync failed: whether the group is there is unknown. Raises CorruptRunError if the file was taken away,
+        replaced or changed by somebody else. The log takes nothing more in either case.
         """
         self._require_good()
         if not self._lines:
             return
         # Good again only at the end: an exception anywhere in between, a KeyboardInterrupt too, leaves it refusing.
         self._health = "failed"
+        self._require_in_place()
         self._sync_blob_names()
         self._write(b"".join(self._lines))
         self._sync()
         self._lines.clear()
         self._written = self._added
         self._health = "good"
+
+    def _require_in_place(self) -> None:
+        """What is not under its name any more, or has another length, is not the log: nothing is permitted by it."""
+        ours = os.fstat(self._descriptor)
+        try:
+            there = os.stat(self._path)
+        except OSError as error:
+            raise CorruptRunError(f"the log is gone: {error.strerror}", file=str(self._path)) from error
+        if (there.st_dev, there.st_ino) != (ours.st_dev, ours.st_ino):
+            raise CorruptRunError("the log was replaced while it was being written", file=str(self._path))
+        if ours.st_size != self._written.offset:
+            reason = f"the log has {ours.st_size} bytes; {self._written.offset} were written"
+            raise CorruptRunError(reason, file=str(self._path))
 
     def _sync_blob_names(self) -> None:
         try:
