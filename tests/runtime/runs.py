@@ -11,7 +11,7 @@ from typing import Any
 from hooks.definition.model import AgentDeclaration, CommandAgent, HostExecutorNode, Node, SubagentNode, Workflow
 from hooks.events.envelope import Event
 from hooks.events.payloads import Payload
-from hooks.runtime.runs import OpenRun, RunReport, drive, open_existing, start_run
+from hooks.runtime.runs import OpenRun, RunReport, drive, open_existing, reopen_run, start_run
 from hooks.storage.log_reader import read_log
 from hooks.storage.run_directory import RunDirectory, list_runs
 
@@ -65,6 +65,16 @@ class Runs:
 
     def run(self, *nodes: Node, **options: Any) -> RunReport:
         with self.start(*nodes, **options) as run:
+            return drive(run)
+
+    def tick(self, *nodes: Node, **options: Any) -> RunReport:
+        """One pass."""
+        with self.start(*nodes, **options) as run:
+            return drive(run, one_pass=True)
+
+    def retry(self) -> RunReport:
+        """What failed is tried again."""
+        with reopen_run(self.directory, by="tester") as run:
             return drive(run)
 
     def recover(self, **options: Any) -> RunReport:
