@@ -36,9 +36,10 @@ from hooks.events.payloads import (
     WaitResolved,
 )
 from hooks.ids import NodeId, RunId, gate_activity, generation_id, wait_id
+from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.apply import apply
 from hooks.kernel.apply_waits import refusal
-from hooks.kernel.decide import Action, Evaluate, Perform, Record, Stop, WakeAt, decide
+from hooks.kernel.decide import decide
 from hooks.kernel.state import AttemptState, RunState
 from hooks.kernel.walk import gate_of, initial_state
 

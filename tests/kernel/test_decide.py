@@ -7,8 +7,8 @@ import pytest
 from hooks.definition.model import Retry
 from hooks.events.payloads import EVENT_TYPES, ActivityFailed, AttemptCreated, ErrorInfo
 from hooks.ids import ActivityId, NodeId, work_activity
+from hooks.kernel.actions import Perform, Record, WakeAt
 from hooks.kernel.apply import APPLY
-from hooks.kernel.decide import Perform, Record, WakeAt
 from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.retry_rules import delay_ms
 from hooks.kernel.status import run_status

@@ -9,8 +9,9 @@ from hooks.definition.graph import graph_of
 from hooks.definition.model import Gate, LoopNode, Node, Retry, Workflow
 from hooks.events.envelope import Event
 from hooks.events.payloads import ErrorInfo, Payload
+from hooks.kernel.actions import Record
 from hooks.kernel.apply import apply, fold
-from hooks.kernel.decide import Record, decide
+from hooks.kernel.decide import decide
 from hooks.kernel.state import RunState, output_of
 from hooks.kernel.walk import initial_state
 from tests.kernel.simulation import (

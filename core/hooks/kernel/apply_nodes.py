@@ -25,7 +25,7 @@ from hooks.events.payloads import (
 from hooks.ids import NodeId
 from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.state import Composite, NodeState, NodeStatus, RunState, Scope, output_of
-from hooks.kernel.walk import admit_pending, end_node, need_of_items, need_of_work, note_failure, note_need
+from hooks.kernel.walk import admit_pending, end_node, need_of_items, need_of_work, note_failure, note_need, round_key
 
 
 def scope_of(state: RunState, payload: NodePayload) -> Scope:
@@ -146,11 +146,6 @@ def _loop_output(state: RunState, payload: LoopFinished) -> Any:
     judged = [body.graph.nodes[at].id for at in body.graph.dependencies[body.graph.position[loop.decision]]]
     nodes = {node_id: body.nodes.get(NodeId(node_id)) for node_id in judged}
     return Composite({name: output_of(node) for name, node in nodes.items() if node and node.status == "succeeded"})
-
-
-def round_key(loop: str, iteration: int) -> str:
-    """The key of a round's scope."""
-    return f"{loop}.{iteration}"
 
 
 # ---- ends ----------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ a node that needs nothing more stands in `Scope.ready`.
 from __future__ import annotations
 
 from bisect import insort
+from collections.abc import Iterator
 
 from hooks.definition.graph import Graph
 from hooks.definition.model import DecisionNode, Gate, LoopNode, Node
@@ -138,3 +139,19 @@ def _is_absorbed_outside(state: RunState, scope: Scope) -> bool:
         return False
     loop = state.root.graph.nodes[state.root.graph.position[scope.loop]]
     return isinstance(loop, LoopNode) and loop.allow_failure
+
+
+def active_scopes(state: RunState) -> Iterator[Scope]:
+    """The run's own scope, and the last round of each loop under way."""
+    yield state.root
+    for position, need in state.root.needs.items():
+        if need == "loop":
+            loop_id = NodeId(state.root.graph.nodes[position].id)
+            node = state.root.nodes.get(loop_id)
+            if node is not None and node.rounds and node.round_outcome is None:
+                yield state.scopes[round_key(loop_id, node.rounds)]
+
+
+def round_key(loop: str, iteration: int) -> str:
+    """The key of a round's scope."""
+    return f"{loop}.{iteration}"

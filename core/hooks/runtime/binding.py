@@ -17,8 +17,8 @@ from hooks.expressions.references import UnresolvedReferenceError
 from hooks.expressions.scope import Previous, RunScope
 from hooks.expressions.templates import bind_text
 from hooks.ids import NodeId, attempt_directory
-from hooks.kernel.apply_nodes import round_key
 from hooks.kernel.state import AttemptState, Composite, NodeState, RunState, output_of
+from hooks.kernel.walk import round_key
 
 Resolve: TypeAlias = Callable[[Any], Any]
 

@@ -15,7 +15,8 @@ from typing import Literal, TypeAlias
 
 from hooks.events.payloads import RunCancelled
 from hooks.ids import ActivityId
-from hooks.kernel.decide import Action, Evaluate, Perform, Record, Stop, WakeAt, decide
+from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
+from hooks.kernel.decide import decide
 from hooks.runtime.answering import answer_requests
 from hooks.runtime.attempt import cancel_attempt, perform_attempt
 from hooks.runtime.context import RunContext

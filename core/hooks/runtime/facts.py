@@ -13,7 +13,7 @@ from hooks.expressions.references import UnresolvedReferenceError
 from hooks.expressions.templates import bind
 from hooks.ids import work_activity
 from hooks.jsonio import check
-from hooks.kernel.decide import Evaluate
+from hooks.kernel.actions import Evaluate
 from hooks.kernel.state import output_of
 from hooks.runtime.binding import bind_prompt, resolve_composite, run_scope
 from hooks.runtime.context import RunContext
