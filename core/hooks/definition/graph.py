@@ -18,7 +18,7 @@ class Graph:
     """Nodes by position: who waits for whom, and whose output nobody consumes (the sinks)."""
 
     nodes: tuple[Node, ...]
-    position: Mapping[str, int]
+    position: dict[str, int]
     dependants: tuple[tuple[int, ...], ...]
     dependencies: tuple[tuple[int, ...], ...]
     tolerant: tuple[bool, ...]

@@ -64,12 +64,8 @@ def decide(state: RunState, definition: Workflow, now: int) -> list[Action]:
 def _follow_nodes(state: RunState, definition: Workflow, now: int) -> list[Record]:
     """Nodes whose work is all done; else nodes that end without any."""
     if state.completing:
-        return [
-            Record(
-                NodeSucceeded(node_id=node_id, scope=key, activity_id=work_activity(state.run_id, node_id, scope=key))
-            )
-            for key, node_id in state.completing
-        ]
+        named = [(key, node_id, work_activity(state.run_id, node_id, scope=key)) for key, node_id in state.completing]
+        return [Record(NodeSucceeded(node_id=node_id, scope=key, activity_id=work)) for key, node_id, work in named]
     is_over = state.halted or state.cancel is not None
     for scope in active_scopes(state):
         for position, need in scope.needs.items():

@@ -7,6 +7,7 @@ holds it whole. Secrets are left out: only their places are known here.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -53,7 +54,7 @@ def run_scope(
     return RunScope(
         run_id=state.run_id,
         params=resolve(state.created.params),
-        node_ids={*place.graph.position, *state.graph.position},
+        node_ids=state.graph.position if place is state.root else ChainMap(place.graph.position, state.graph.position),
         output_of=load_output,
         status_of=status_of,
         item=item,

@@ -50,7 +50,7 @@ class DispatchContext:
     workflow_directory: Path
     grace_ms: int
     marker: str
-    """Goes into the environment of every process started for this attempt (HOOKS_MARKER): by it they are found again."""
+    """In the environment of every process started for this attempt (HOOKS_MARKER): by it they are found again."""
     leftover: Leftover
     model_options: Mapping[str, Any]
     format: Mapping[str, Any] | None

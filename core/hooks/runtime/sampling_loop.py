@@ -36,7 +36,7 @@ async def sample(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, p
 
 
 async def settle_draw(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode) -> None:
-    """Learn what became of the draw that a driver which is gone had begun; without an answer it counts as interrupted."""
+    """Learn what became of the draw that a driver which is gone had begun; without an answer it was interrupted."""
     await _SamplingLoop(ctx, engine, node, "").settle_inherited_draw()
 
 
