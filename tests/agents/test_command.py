@@ -77,7 +77,7 @@ def test_an_option_without_arguments_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_environment_is_the_declared_one_then_the_steps(tmp_path: Path) -> None:
-    agent = script('echo "$A $B ${HOOKS_ATTEMPT%-*} $HOOKS_IDEMPOTENCY_KEY"', env={"A": "agent", "B": "agent"})
+    agent = script('echo "$A $B ${HOOKS_MARKER%-*} $HOOKS_IDEMPOTENCY_KEY"', env={"A": "agent", "B": "agent"})
 
     assert ask(agent, tmp_path, environment={"B": "step"}).text == f"agent step test wf_{'0' * 47}"
 

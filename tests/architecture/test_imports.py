@@ -42,7 +42,7 @@ MAY_IMPORT = {
 }
 """What each package of core/hooks may import."""
 
-FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "secrets"}
+FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
 CLI_MAY_IMPORT = {"definition", "events", "kernel", "runtime", "storage"}
 PURE = {"expressions", "kernel"}
 IMPURE_MODULES = {

@@ -87,7 +87,7 @@ def test_a_script_may_name_its_shell(tmp_path: Path) -> None:
 
 
 def test_the_command_gets_stdin_key_and_marker(tmp_path: Path) -> None:
-    script = 'cat; printf "%s %s" "$HOOKS_IDEMPOTENCY_KEY" "${HOOKS_ATTEMPT%-*}"; pwd >where'
+    script = 'cat; printf "%s %s" "$HOOKS_IDEMPOTENCY_KEY" "${HOOKS_MARKER%-*}"; pwd >where'
 
     assert execute(SHELL, tmp_path, {"script": script, "stdin": "in\n"}) == done(f"in\nwf_{'0' * 47} test")
     assert (tmp_path / "where").read_text() == f"{tmp_path}\n"

@@ -354,7 +354,7 @@ def test_what_ends_within_its_grace_is_not_announced_as_killed(tmp_path: Path) -
 
 def test_many_cancelled_at_once_leave_nothing(tmp_path: Path) -> None:
     """B18. They share their looks at the process table."""
-    children = [shell(tmp_path, "sleep 9999 & touch $HOOKS_ATTEMPT.ready; sleep 9999") for _ in range(32)]
+    children = [shell(tmp_path, "sleep 9999 & touch $HOOKS_MARKER.ready; sleep 9999") for _ in range(32)]
 
     async def scenario() -> None:
         running = [asyncio.create_task(run_child(child, grace_ms=20_000)) for child in children]

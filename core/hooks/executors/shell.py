@@ -23,8 +23,8 @@ _KEYS = ("argv", "script", "shell", "stdin", "lookup", *TERMS)
 class ShellExecutor(Executor):
     """Provider `shell`; output {stdout, exit_code, stdout_bytes, truncated}.
 
-    The command and its look-up find HOOKS_IDEMPOTENCY_KEY and HOOKS_ATTEMPT in their environment. The output of a call
-    that was found by its look-up is that of the look-up.
+    The command and its look-up find HOOKS_IDEMPOTENCY_KEY in their environment. The output of a call that was found by
+    its look-up is that of the look-up.
     """
 
     def prepare(self, resolved_input: dict[str, Any], *, working_directory: Path, workflow_directory: Path) -> Prepared:
