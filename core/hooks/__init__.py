@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from hooks.pipeline.verdicts import block as block
     from hooks.pipeline.verdicts import hook as hook
     from hooks.pipeline.verdicts import modify as modify
+    from hooks.runtime.driving import RunReport as RunReport
+    from hooks.runtime.driving import drive as drive
+    from hooks.runtime.driving import drive_async as drive_async
     from hooks.runtime.execution_hooks import Cancelled as Cancelled
     from hooks.runtime.execution_hooks import DispatchContext as DispatchContext
     from hooks.runtime.execution_hooks import DispatchOutcome as DispatchOutcome
@@ -37,9 +40,6 @@ if TYPE_CHECKING:
     from hooks.runtime.reading import read_events as read_events
     from hooks.runtime.reading import read_run as read_run
     from hooks.runtime.runs import OpenRun as OpenRun
-    from hooks.runtime.runs import RunReport as RunReport
-    from hooks.runtime.runs import drive as drive
-    from hooks.runtime.runs import drive_async as drive_async
     from hooks.runtime.runs import open_existing as open_existing
     from hooks.runtime.runs import start_run as start_run
     from hooks.runtime.watching import watch_run as watch_run
@@ -66,7 +66,7 @@ _DEFINED_IN = {
     "PreparedCall": "hooks.runtime.execution_hooks",
     "RecoveryResult": "hooks.runtime.execution_hooks",
     "RunDirectory": "hooks.storage.run_directory",
-    "RunReport": "hooks.runtime.runs",
+    "RunReport": "hooks.runtime.driving",
     "RunState": "hooks.kernel.state",
     "RunView": "hooks.runtime.reading",
     "Succeeded": "hooks.runtime.execution_hooks",
@@ -75,8 +75,8 @@ _DEFINED_IN = {
     "apply": "hooks.kernel.apply",
     "block": "hooks.pipeline.verdicts",
     "decide": "hooks.kernel.decide",
-    "drive": "hooks.runtime.runs",
-    "drive_async": "hooks.runtime.runs",
+    "drive": "hooks.runtime.driving",
+    "drive_async": "hooks.runtime.driving",
     "find_run": "hooks.storage.run_directory",
     "hook": "hooks.pipeline.verdicts",
     "list_runs": "hooks.storage.run_directory",

@@ -11,7 +11,8 @@ from typing import Any
 from hooks.definition.model import AgentDeclaration, CommandAgent, HostExecutorNode, Node, SubagentNode, Workflow
 from hooks.events.envelope import Event
 from hooks.events.payloads import Payload
-from hooks.runtime.runs import OpenRun, RunReport, drive, open_existing, reopen_run, start_run
+from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.runs import OpenRun, open_existing, reopen_run, start_run
 from hooks.storage.log_reader import read_log
 from hooks.storage.run_directory import RunDirectory, list_runs
 

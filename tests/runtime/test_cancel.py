@@ -36,7 +36,7 @@ def driven_elsewhere(runs: Runs, tmp_path: Path, *nodes: Any, **options: Any) ->
         pass
     code = (
         "import sys; from pathlib import Path\n"
-        "from hooks.runtime.runs import drive, open_existing\n"
+        "from hooks.runtime.driving import drive\nfrom hooks.runtime.runs import open_existing\n"
         "from hooks.storage.run_directory import RunDirectory\n"
         "with open_existing(RunDirectory(Path(sys.argv[1]))) as run:\n"
         "    report = drive(run)\n"

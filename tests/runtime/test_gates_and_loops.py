@@ -7,8 +7,8 @@ from typing import Any
 
 from hooks.definition.model import DecisionNode, Gate, LoopNode
 from hooks.events.payloads import WaitCreated
+from hooks.runtime.driving import RunReport
 from hooks.runtime.requests import Answer, answer_gate
-from hooks.runtime.runs import RunReport
 from hooks.storage.verify import verify_run
 from tests.runtime.runs import Runs, agent_step, append, sh, shell, statuses
 

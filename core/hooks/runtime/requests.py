@@ -20,8 +20,9 @@ from hooks.clock import SystemClock
 from hooks.errors import RunLockedError
 from hooks.events.envelope import Event
 from hooks.events.payloads import NodeReference, RequestRefused
+from hooks.runtime.driving import drive
 from hooks.runtime.reading import RunView, read_run
-from hooks.runtime.runs import DEFAULT_GRACE_MS, drive, open_existing
+from hooks.runtime.runs import DEFAULT_GRACE_MS, open_existing
 from hooks.storage.inbox import CancelRequest, GateAnswer, Request, Resolution, put_request
 from hooks.storage.locks import ProcessIdentity, process_start_time, this_process
 from hooks.storage.log_reader import LogReader

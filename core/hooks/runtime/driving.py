@@ -1,0 +1,211 @@
+"""Driving a run: the loop, the signals, and everything a driver needs, put together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hooks.events.envelope import Event
+from hooks.events.payloads import HookSetMember, Session
+from hooks.ids import RunId
+from hooks.kernel.state import RunState
+from hooks.kernel.status import RunStatus
+from hooks.pipeline.pipeline import Pipeline
+from hooks.runtime.context import RunContext
+from hooks.runtime.driver import Dispatching, Driver
+from hooks.runtime.execution_hooks import WorkflowExecutionHooks
+from hooks.runtime.hook_points import HookPoints, tell_on_stderr
+from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.reading import RunView
+from hooks.runtime.recorder import Recorder
+from hooks.runtime.runs import OpenRun, recorder_of
+from hooks.runtime.supervision import Interruption
+from hooks.runtime.work_engine import LocalWorkEngine
+from hooks.storage.inbox import has_requests
+from hooks.storage.locks import boot_id
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What driving a run has come to. `signal`: the one that stopped the driver, which should now die by it."""
+
+    view: RunView
+    signal: int | None = None
+
+    @property
+    def state(self) -> RunState:
+        return self.view.state
+
+    @property
+    def status(self) -> RunStatus:
+        return self.view.status
+
+    @property
+    def run_id(self) -> RunId:
+        return self.view.run_id
+
+    def output(self) -> dict[str, Any]:
+        return self.view.output()
+
+
+def drive(
+    run: OpenRun,
+    *,
+    one_pass: bool = False,
+    stays_at_gates: bool = False,
+    dispatching: Dispatching = "work",
+    on_event: Callable[[Event], None] | None = None,
+) -> RunReport:
+    """Move `run` until it ends or cannot go on without a person (`one_pass`: start things only once).
+
+    `stays_at_gates`: wait while gates are open. `dispatching` "nothing": only answer requests, cancel and apply timers.
+    SIGINT and SIGTERM stop it: `signal` of the report says so. Raises StorageError when the log cannot be written; what
+    was running then is left to be found by the next driver, as if this process had been killed.
+    """
+    loop = asyncio.new_event_loop()
+    try:
+        return loop.run_until_complete(
+            drive_async(
+                run,
+                one_pass=one_pass,
+                stays_at_gates=stays_at_gates,
+                dispatching=dispatching,
+                on_event=on_event,
+            )
+        )
+    finally:
+        _let_go_of_tasks(loop)
+        loop.close()
+
+
+async def drive_async(
+    run: OpenRun,
+    *,
+    one_pass: bool = False,
+    stays_at_gates: bool = False,
+    dispatching: Dispatching = "work",
+    on_event: Callable[[Event], None] | None = None,
+    implementation: WorkflowExecutionHooks | None = None,
+    handle_signals: bool = True,
+) -> RunReport:
+    """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors."""
+    if run.state.ended is not None and not has_requests(run.directory.inbox):
+        return RunReport(run.view())
+    interruption = Interruption()
+    members, recorder = recorder_of(run)
+    recorder.on_event = on_event
+    hook_points = _hook_points(run, members, recorder)
+    context = _context(run, recorder, hook_points, interruption, implementation, one_pass=one_pass)
+    handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
+    try:
+        if dispatching == "work":
+            await hook_points.open()
+        await _recover(run, recorder, context.implementation)
+        await Driver(context, run.directory, dispatching=dispatching).drive(stays_at_gates=stays_at_gates)
+    finally:
+        await hook_points.close()
+        for number in handled:
+            asyncio.get_running_loop().remove_signal_handler(number)
+    return RunReport(run.view(), interruption.signal)
+
+
+async def _recover(run: OpenRun, recorder: Recorder, implementation: WorkflowExecutionHooks) -> None:
+    """Let an implementation that has its own ways settle what is dangling before the first pass."""
+    if any(attempt.is_dangling for attempt in run.state.open.values()):
+        await implementation.recover_dangling_effects(recorder, run.state)
+        await recorder.commit()
+
+
+def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recorder) -> HookPoints:
+    created = run.state.created
+    assert created is not None
+    pipeline = Pipeline(
+        members,
+        run_id=run.run_id,
+        workflow_id=run.definition.workflow_id,
+        run_directory=run.directory.path,
+        working_directory=Path(created.working_directory),
+        transcript=run.directory.log,
+        record_hooks=created.record_hooks,
+        resolve=recorder.resolve,
+    )
+    return HookPoints(pipeline, recorder, run.definition)
+
+
+def _context(
+    run: OpenRun,
+    recorder: Recorder,
+    hook_points: HookPoints,
+    interruption: Interruption,
+    implementation: WorkflowExecutionHooks | None,
+    *,
+    one_pass: bool,
+) -> RunContext:
+    created = run.state.created
+    assert created is not None
+    working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
+    engine = LocalWorkEngine(run.definition, workflow_directory)
+    performer = implementation or LocalExecutionHooks(
+        engine, working_directory=working_directory, workflow_directory=workflow_directory
+    )
+
+    async def tell_cancelled(activity_ids: Sequence[str], node_ids: Sequence[str]) -> None:
+        try:
+            await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
+        except Exception as error:  # noqa: BLE001 - told at least once; what it makes of it cannot undo the cancel
+            tell_on_stderr(f"on_activities_cancelled failed: {type(error).__name__}: {error}")
+
+    return RunContext(
+        definition=run.definition,
+        recorder=recorder,
+        implementation=performer,
+        environ=os.environ,
+        tell_cancelled=tell_cancelled,
+        one_pass=one_pass,
+        hook_points=hook_points,
+        interruption=interruption,
+        clock=run.clock,
+        attempts_directory=run.directory.attempts,
+        working_directory=working_directory,
+        workflow_directory=workflow_directory,
+        grace_ms=run.grace_ms,
+        durability=run.durability,
+        end_leftovers=engine.end_leftovers,
+        trusted_since=_trusted_since(run.state.sessions, run.directory.path.stat().st_ino),
+    )
+
+
+def _trusted_since(sessions: Sequence[Session], inode: int) -> int:
+    """Index of the first session since which boot and directory have been these, without a break."""
+    here = boot_id()
+    index = len(sessions)
+    while index > 0 and sessions[index - 1].boot_id == here and sessions[index - 1].inode == inode:
+        index -= 1
+    return index
+
+
+def _handle_signals(interruption: Interruption, grace_ms: int) -> tuple[int, ...]:
+    loop = asyncio.get_running_loop()
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    for number in numbers:
+        loop.add_signal_handler(number, interruption.request, number, grace_ms)
+    return numbers
+
+
+def _let_go_of_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Drop what still waits, where it waits: nothing it does by ending may reach its processes.
+
+    After a fault these are attempts; that fault is being raised, and what the loop could say of tasks that ended by it
+    or never will is only noise.
+    """
+    loop.set_exception_handler(lambda *_: None)
+    for task in asyncio.all_tasks(loop):
+        coroutine = task.get_coro()
+        # Now, and not when the garbage is collected: what they leave on the way out may need a loop that is open.
+        if isinstance(coroutine, Coroutine):
+            coroutine.close()
