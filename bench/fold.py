@@ -19,7 +19,7 @@ from hooks.ids import RunId
 from hooks.kernel.apply import apply
 from hooks.kernel.decide import decide
 from hooks.kernel.state import RunState, initial_state
-from hooks.runtime.runs import drive
+from hooks.runtime.driving import drive
 from hooks.storage.log_reader import read_log
 
 EVENTS_A_STEP = 7

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from measuring import HOOKS, bench_directory, chain, cost_of, print_table, start
 
-from hooks.runtime.runs import drive
+from hooks.runtime.driving import drive
 
 LOUD = """\
 workflow_id: loud

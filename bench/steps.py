@@ -19,7 +19,7 @@ from measuring import bench_directory, chain, independent, print_table, start
 from hooks.definition.model import HostExecutorNode, Node
 from hooks.events.envelope import Event
 from hooks.events.payloads import NodeSucceeded
-from hooks.runtime.runs import drive
+from hooks.runtime.driving import drive
 from hooks.storage.durable_files import Durability
 from hooks.storage.log_reader import read_log
 

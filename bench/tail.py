@@ -14,7 +14,7 @@ from pathlib import Path
 from measuring import HOOKS, bench_directory, chain, cost_of, print_table, start
 
 from hooks.events.envelope import Event
-from hooks.runtime.runs import drive
+from hooks.runtime.driving import drive
 
 STEPS = 150
 AGENT = """\

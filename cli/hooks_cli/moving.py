@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 from hooks.errors import HooksError, RunLockedError
 from hooks.events.envelope import Event
+from hooks.runtime.driving import RunReport
 from hooks.runtime.reading import RunView, read_run
-from hooks.runtime.runs import RunReport
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
@@ -120,6 +120,7 @@ def _end(stopped_by: int | None, code: int, deadline: Deadline) -> int:
         return code
     if not deadline.has_rung:
         die_by_signal(stopped_by)
+    say(deadline.error().message)
     return TimedOutError.exit_code
 
 

@@ -10,9 +10,10 @@ from hooks.errors import NotFoundError, UsageError
 from hooks.events.payloads import NodeReference
 from hooks.ids import NodeId
 from hooks.kernel.state import RunState, Scope
+from hooks.runtime.driving import RunReport
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.requests import Answer, request_cancel
-from hooks.runtime.runs import DEFAULT_GRACE_MS, RunReport
+from hooks.runtime.runs import DEFAULT_GRACE_MS
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import QueuedError

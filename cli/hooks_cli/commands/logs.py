@@ -47,7 +47,7 @@ def logs(
 def _meant(view: RunView, node: str) -> ActivityState:
     """The activity whose last attempt is meant. Raises NotFoundError, with the list where several are."""
     begun = {name_in_id(activity_id): activity for activity_id, activity in view.state.activities.items()}
-    activity = pick(view.state, node, begun, what="steps that have begun")
+    activity = pick(view.state, node, begun, what="steps")
     if activity is None:
         raise NotFoundError(
             f"{node} of run {view.run_id} has started no process of its own.",

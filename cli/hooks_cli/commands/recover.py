@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from hooks.errors import HooksError
+from hooks.runtime.driving import RunReport, drive
 from hooks.runtime.reading import read_run
-from hooks.runtime.runs import RunReport, drive, open_existing
+from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.changed_file import warn_of_changed_file
 from hooks_cli.deadline import Deadline

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hooks.errors import NotFoundError
+from hooks.runtime.driving import RunReport, drive
 from hooks.runtime.reading import RunView, read_run
-from hooks.runtime.runs import RunReport, drive, reopen_run
+from hooks.runtime.runs import reopen_run
 from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
 from hooks_cli.deadline import Deadline

@@ -12,7 +12,8 @@ from hooks.definition.config import load_config, load_hooks_file, resolve_runs_d
 from hooks.definition.model import Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
-from hooks.runtime.runs import DEFAULT_GRACE_MS, drive, start_run
+from hooks.runtime.driving import drive
+from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, finish, progress

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hooks.runtime.runs import RunReport, drive, open_existing
+from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, move_each, unless_idle

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from hooks.runtime.driving import RunReport
 from hooks.runtime.reading import read_run
-from hooks.runtime.runs import RunReport
 from hooks.runtime.watching import RunWatch
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline

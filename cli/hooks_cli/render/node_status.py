@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hooks.ids import NodeId
-from hooks.kernel.apply_nodes import round_key
+from hooks.kernel.walk import round_key
 from hooks.kernel.state import ActivityState, NodeState, RunState, Scope
 from hooks.kernel.status import RunStatus
 
