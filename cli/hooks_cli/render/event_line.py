@@ -52,7 +52,7 @@ _DETAIL_WIDTH = 160
 def event_line(event: Event, *, run_id: str | None = None) -> str:
     """Time, number, type, place in the run, and what is particular to it; `run_id` where several runs are shown."""
     place = event_place(event.payload)
-    words = [clock_time(event.timestamp), f"{event.seq:>5}", f"{event.payload.type:<20}", f"{place:<16}"]
+    words = [clock_time(event.timestamp), f"{event.seq:>5}", f"{event.payload.type:<21}", f"{place:<16}"]
     if run_id is not None:
         words.insert(0, run_id)
     return "  ".join([*words, one_line(detail(event.payload), _DETAIL_WIDTH)]).rstrip()

@@ -16,31 +16,35 @@ _MOST_STEPS = 10
 def next_steps(status: RunStatus, state: RunState) -> list[str]:
     """Commands for a person, the most useful one first; none for a run that went well."""
     run_id = state.run_id
-    if state.in_doubt:
-        return [
-            f"hooks resolve {run_id} {shlex.quote(place)} --done|--retry|--failed"
-            for place in in_doubt_places(state)[:_MOST_STEPS]
-        ]
+    if status.status == "running":
+        return [f"hooks tail {run_id}", *_answers(state)]
+    if state.ended is None:
+        can_go_on = bool({"pending", "interrupted"} & {*status.reasons})
+        return [*_resolutions(state), *_answers(state), *([f"hooks recover {run_id}"] if can_go_on else [])]
+    return _resolutions(state) or _after_the_end(status, state)
+
+
+def _after_the_end(status: RunStatus, state: RunState) -> list[str]:
+    again = f"hooks retry {state.run_id}"
     match status.status:
-        case "succeeded" | "in_doubt":
-            return []
-        case "cancelled":
-            return [f"hooks retry {run_id}"]
         case "failed":
-            return [*_look_closer(state, with_logs=True), f"hooks retry {run_id}"]
+            return [*_look_closer(state, with_logs=True), again]
         case "blocked":
-            return [*_look_closer(state, with_logs=False), f"hooks retry {run_id}"]
-        case "running":
-            return [f"hooks tail {run_id}", *_answers(state)]
-        case "waiting":
-            return _answers(state)
-        case "interrupted" | "pending":
-            return [f"hooks recover {run_id}"]
+            return [*_look_closer(state, with_logs=False), again]
+        case "cancelled":
+            return [again]
+        case _:
+            return []
 
 
 def in_doubt_places(state: RunState) -> list[str]:
     """The places whose effect only a person can settle."""
     return [name_in_id(activity_id) for activity_id in state.in_doubt]
+
+
+def _resolutions(state: RunState) -> list[str]:
+    places = map(shlex.quote, in_doubt_places(state)[:_MOST_STEPS])
+    return [f"hooks resolve {state.run_id} {place} --done|--retry|--failed" for place in places]
 
 
 def _answers(state: RunState) -> list[str]:

@@ -1,0 +1,158 @@
+"""approve and reject, and what is shown of gates."""
+
+from __future__ import annotations
+
+import subprocess
+
+from tests.cli.command import CommandLine
+from tests.cli.workflows import ONE_GATE, REVIEW, TWO_GATES
+
+
+def waiting_run(cli: CommandLine, text: str, run_id: str = "r") -> None:
+    assert cli.hooks("run", cli.write("gated.yaml", text), "--run-id", run_id, "-q").code == 4
+
+
+def test_a_run_at_a_gate_waits_and_names_the_commands_that_answer(cli: CommandLine) -> None:
+    ended = cli.hooks("run", cli.write("gated.yaml", ONE_GATE), "--run-id", "r")
+
+    assert (ended.code, ended.out) == (4, "")
+    assert "write: Write it?" in ended.err
+    assert "    hooks approve r write\n    hooks reject r write\n" in ended.err
+    assert not (cli.directory / "out.txt").exists()
+
+
+def test_an_approval_is_durable_starts_nothing_and_names_the_next_command(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+
+    approved = cli.hooks("approve", "r", "--comment", "fine", "--by", "ann")
+
+    assert (approved.code, approved.out) == (0, "")
+    assert approved.err == "write of r is approved.\n    hooks recover r\n"
+    assert not (cli.directory / "out.txt").exists()
+    assert cli.log_lines("r")[-1]["payload"]["comment"] == "fine"
+    assert cli.hooks("recover", "r", "-q").code == 0
+    assert (cli.directory / "out.txt").read_text() == "x\n"
+
+
+def test_a_rejected_gate_blocks_the_run(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+
+    assert cli.hooks("reject", "r", "--comment", "not on a Friday").code == 0
+    ended = cli.hooks("recover", "r", "-q")
+
+    assert ended.code == 3
+    assert "not on a Friday" in ended.err
+
+
+def test_several_open_gates_and_none_named_approves_nothing(cli: CommandLine) -> None:
+    """B13"""
+    waiting_run(cli, TWO_GATES)
+    events = cli.log_lines("r")
+
+    ended = cli.hooks("approve", "r")
+
+    assert ended.code == 7
+    assert "left, right" in ended.err
+    assert cli.log_lines("r") == events
+
+
+def test_a_gate_answered_already_is_told_with_who_and_how(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES)
+    cli.hooks("reject", "r", "left", "--by", "ann")
+
+    late = cli.hooks("approve", "r", "left")
+    as_json = cli.hooks("approve", "r", "left", "--json")
+
+    assert late.code == 7
+    assert "Too late: The gate left was rejected by ann at " in late.err
+    assert (as_json.code, as_json.error["code"]) == (7, "Refused")
+
+
+def test_who_is_not_an_approver_is_refused(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES)
+
+    refused, granted = (
+        cli.hooks("approve", "r", "right", "--by", "me"),
+        cli.hooks("approve", "r", "right", "--by", "boss"),
+    )
+
+    assert refused.code == 7
+    assert "boss may" in refused.err
+    assert granted.code == 0
+
+
+def test_an_answer_may_be_bound_to_what_is_asked(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+    digest = cli.hooks("show", "r", "--gates", "--field", "gates.0.digest").out.strip()
+
+    assert cli.hooks("approve", "r", "--digest", "0" * 64).code == 7
+    assert cli.hooks("approve", "r", "--digest", digest[:12]).code == 0
+
+
+def test_what_is_asked_is_shown_whole(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES)
+
+    document, page = cli.hooks("show", "r", "--gates", "--json").document, cli.hooks("show", "r", "--gates").out
+
+    assert document["schema"] == "hooks.show.gates/1"
+    assert [(gate["gate"], gate["stage"], gate["prompt"], gate["approvers"]) for gate in document["gates"]] == [
+        ("left", "before", "Left?", []),
+        ("right", "before", "Right?", ["boss"]),
+    ]
+    assert all(gate["digest"] in page and '"content":"x"' in page for gate in document["gates"])
+    assert cli.hooks("show", "r", "--field", "open_gates").out == '["left","right"]\n'
+
+
+def test_a_prompt_cannot_reach_the_terminal(cli: CommandLine) -> None:
+    """B39"""
+    rude = cli.hooks("run", cli.write("rude.yaml", ONE_GATE.replace("Write it?", "\\e[2Jgone")), "--run-id", "r")
+
+    for text in (rude.err, cli.hooks("show", "r").out, cli.hooks("show", "r", "--gates").out):
+        assert "\x1b" not in text
+        assert "[2Jgone" in text
+
+
+def test_each_round_of_a_loop_opens_a_gate_of_its_own(cli: CommandLine) -> None:
+    """B11, B12"""
+    waiting_run(cli, REVIEW)
+
+    for number in (1, 2, 3):
+        assert cli.hooks("reject", "r", f"rounds.{number}/ok", "--comment", f"comment {number}").code == 0
+        assert cli.hooks("recover", "r", "-q").code == 4
+        assert cli.hooks("approve", "r", f"rounds.{number}/ok").code == 7
+    assert cli.hooks("approve", "r", "ok").code == 0
+    assert cli.hooks("recover", "r", "-q").code == 0
+
+    assert cli.hooks("show", "r", "--json").document["output"] == {"rounds": "after <comment 3>"}
+    assert (cli.directory / "notes.txt").read_text().splitlines() == [
+        "after <>",
+        "after <comment 1>",
+        "after <comment 2>",
+        "after <comment 3>",
+    ]
+
+
+def test_a_driver_that_stays_at_gates_goes_on_by_an_answer_of_another_process(cli: CommandLine) -> None:
+    cli.write("gated.yaml", ONE_GATE)
+    with cli.start("run", "gated.yaml", "--run-id", "r", "--wait") as driver:
+        assert driver.stderr is not None
+        for line in driver.stderr:
+            if b"waits for a person" in line:
+                break
+        approved = cli.hooks("approve", "r", "--json")
+        driver.communicate(timeout=60)
+
+    assert approved.document["answer"] == "approved"
+    assert driver.returncode == 0
+    assert (cli.directory / "out.txt").read_text() == "x\n"
+
+
+def test_of_two_contradicting_answers_one_counts_and_the_other_is_told_so(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+
+    answers = [cli.start(verb, "r", stdout=subprocess.DEVNULL) for verb in ("approve", "reject")]
+    for answer in answers:
+        answer.communicate(timeout=60)
+
+    assert sorted(answer.returncode for answer in answers) == [0, 7]
+    assert [line["type"] for line in cli.log_lines("r")].count("waitResolved") == 1

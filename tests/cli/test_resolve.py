@@ -1,0 +1,69 @@
+"""resolve: a person settles an effect in doubt."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.command import CommandLine
+
+RUN = "r"
+
+
+@pytest.fixture
+def doubtful(cli: CommandLine) -> CommandLine:
+    """A run whose one effect nobody has seen end."""
+    with cli.under_way(cli.blocking(read_only=False), "--run-id", RUN) as run:
+        run.kill_driver()
+        run.kill_step()
+    assert cli.hooks("recover", RUN, "-q").code == 10
+    return cli
+
+
+def test_done_with_an_output_lets_the_run_go_on_without_doing_it_again(doubtful: CommandLine) -> None:
+    output = '{"stdout": "done", "exit_code": 0}'
+
+    resolved = doubtful.hooks("resolve", RUN, "step", "--done", "--output", output, "--reason", "saw it", "--by", "ann")
+
+    assert (resolved.code, resolved.err) == (0, f"step counts as done.\n    hooks recover {RUN}\n")
+    assert doubtful.hooks("recover", RUN, "-q").code == 0
+    assert doubtful.hooks("show", RUN, "--field", "output.step.stdout").out == "done\n"
+    said = [line["payload"] for line in doubtful.log_lines(RUN) if line["type"] == "reconcileResult"][-1]
+    assert (said["by"], said["reason"], said["outcome"]) == ("ann", "saw it", "done")
+
+
+def test_failed_fails_the_step(doubtful: CommandLine) -> None:
+    assert doubtful.hooks("resolve", RUN, "step", "--failed").code == 0
+    assert doubtful.hooks("recover", RUN, "-q").code == 1
+
+
+@pytest.mark.parametrize("words", [["--retry"], ["--retry", "--new-key"]])
+def test_retry_does_it_again(doubtful: CommandLine, words: list[str]) -> None:
+    assert doubtful.hooks("resolve", RUN, "step", *words).code == 0
+
+    recovery = doubtful.start("recover", RUN, "-q")
+    doubtful.wait_for_step()
+    doubtful.let_go()
+    recovery.communicate(timeout=60)
+
+    assert recovery.returncode == 0
+    keys = [line["payload"]["idempotencyKey"] for line in doubtful.log_lines(RUN) if line["type"] == "effectAttempted"]
+    assert len(keys) == 2
+    assert (keys[0] == keys[1]) == ("--new-key" not in words)
+
+
+def test_a_second_resolution_is_told_that_nothing_is_in_doubt(doubtful: CommandLine) -> None:
+    assert doubtful.hooks("resolve", RUN, "step", "--failed", "--json").document["resolution"] == "failed"
+
+    late = doubtful.hooks("resolve", RUN, "step", "--done")
+
+    assert late.code == 7
+    assert "No effect of step is in doubt" in late.err
+    assert doubtful.hooks("resolve", RUN, "setp", "--done").code == 7
+
+
+def test_a_run_in_doubt_is_not_retried(doubtful: CommandLine) -> None:
+    doubtful.hooks("cancel", RUN)
+
+    assert doubtful.hooks("retry", RUN).code == 10
+    assert doubtful.hooks("resolve", RUN, "step", "--failed").code == 0
+    assert doubtful.hooks("show", RUN, "--field", "in_doubt").out == "[]\n"

@@ -1,0 +1,91 @@
+"""Loops and fan-outs in what is shown, and how a place in them is named."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.command import CommandLine
+from tests.cli.workflows import PAGES, REVIEW
+
+
+def in_second_round(cli: CommandLine) -> None:
+    cli.hooks("run", cli.write("review.yaml", REVIEW), "--run-id", "r", "-q")
+    cli.hooks("reject", "r", "--comment", "again")
+    assert cli.hooks("recover", "r", "-q").code == 4
+
+
+def test_a_loop_is_shown_with_the_nodes_of_its_last_round(cli: CommandLine) -> None:
+    in_second_round(cli)
+
+    nodes, page = cli.hooks("show", "r", "--json").document["nodes"], cli.hooks("show", "r").out
+
+    loop = nodes["rounds"]
+    assert (list(nodes), loop["type"], loop["status"], loop["round"]) == (["rounds"], "loop", "waiting", 2)
+    assert {name: (node["name"], node["status"]) for name, node in loop["body"].items()} == {
+        "draft": ("rounds.2/draft", "succeeded"),
+        "note": ("rounds.2/note", "succeeded"),
+        "ok": ("rounds.2/ok", "waiting"),
+    }
+    assert [line.split()[0] for line in page.splitlines() if line.startswith("rounds")] == [
+        "rounds",
+        "rounds.2/draft",
+        "rounds.2/note",
+        "rounds.2/ok",
+    ]
+
+
+def test_a_node_in_several_rounds_needs_its_round(cli: CommandLine) -> None:
+    in_second_round(cli)
+
+    ambiguous = cli.hooks("show", "r", "--node", "draft")
+
+    assert ambiguous.code == 7
+    assert "rounds.1/draft, rounds.2/draft" in ambiguous.err
+    assert cli.hooks("show", "r", "--node", "rounds.1/draft", "--field", "output").out == "after <>\n"
+    assert cli.hooks("show", "r", "--node", "rounds.2/draft", "--field", "output").out == "after <again>\n"
+    activity = "r::loop::rounds.1::work::draft"
+    assert cli.hooks("logs", "r", activity).out == cli.hooks("logs", "r", "rounds.1/draft").out == "after <>"
+    assert cli.hooks("logs", "r", "draft").code == 7
+
+
+def test_events_name_their_round(cli: CommandLine) -> None:
+    in_second_round(cli)
+
+    def seen(node: str) -> list[str]:
+        out = cli.hooks("tail", "r", "--no-follow", "--type", "nodeSucceeded", "--node", node).out
+        return [line.split()[3] for line in out.splitlines()]
+
+    assert seen("draft") == ["rounds.1/draft", "rounds.2/draft"]
+    assert seen("rounds.2/draft") == ["rounds.2/draft"]
+
+
+def test_a_fan_out_is_shown_with_its_items(cli: CommandLine) -> None:
+    cli.hooks("run", cli.write("pages.yaml", PAGES), "--run-id", "r", "-q")
+
+    node = cli.hooks("show", "r", "--json").document["nodes"]["read"]
+
+    assert [(item["index"], item["status"]) for item in node["items"]] == [(n, "succeeded") for n in range(3)]
+    assert "3/3 items" in cli.hooks("show", "r").out
+    assert [value["stdout"] for value in json.loads(cli.hooks("show", "r", "--field", "nodes.read.output").out)] == [
+        "one\n",
+        "two\n",
+        "three\n",
+    ]
+    assert cli.hooks("show", "r", "--field", "nodes.read.output.1.stdout").out == "two\n"
+
+
+def test_an_item_is_named_by_its_place_in_the_list(cli: CommandLine) -> None:
+    cli.hooks("run", cli.write("pages.yaml", PAGES), "--run-id", "r", "-q")
+
+    assert cli.hooks("logs", "r", "read[1]").out == "two\n"
+    ambiguous = cli.hooks("logs", "r", "read")
+    assert ambiguous.code == 7
+    assert "read[0], read[1], read[2]" in ambiguous.err
+
+
+def test_the_item_that_failed_is_named(cli: CommandLine) -> None:
+    ended = cli.hooks("run", cli.write("pages.yaml", PAGES), "-p", 'pages=["good","bad"]', "--run-id", "r", "-q")
+
+    assert ended.code == 1
+    assert "  read[1]: ExitStatus" in ended.err
+    assert "hooks logs r 'read[1]' --stderr" in ended.err
