@@ -305,11 +305,14 @@ class WaitCreated(Payload, frozen=True, kw_only=True):
     wait_id: str
     activity_id: str
     """Of the gate."""
-    node_id: str
+    node_id: str = ""
+    """Empty where a policy asked about the run itself."""
     scope: str = ""
     work_activity_id: str | None = None
-    """The activity whose attempt stands at the gate; None for a gate of a whole node (fan-out)."""
+    """The activity whose attempt stands at the gate; None for a gate of a whole node (fan-out) or run."""
     stage: Literal["before", "after", "decision", "ask"]
+    hook: str | None = None
+    """The hook point where a policy asked (stage `ask`)."""
     prompt: Value
     subject: Value
     digest: str

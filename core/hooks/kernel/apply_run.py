@@ -7,6 +7,7 @@ from typing import Any
 
 from hooks.events.payloads import (
     CancelRequested,
+    ErrorInfo,
     HookDecided,
     HookSetChanged,
     LogRepaired,
@@ -64,11 +65,24 @@ def _log_repaired(state: RunState, payload: LogRepaired, at: int) -> None:
 
 def _hook_decided(state: RunState, payload: HookDecided, at: int) -> None:
     decided = DecidedHook(state.seq, payload)
+    if payload.hook == "run_started" and payload.verdict in ("block", "error"):
+        state.refusal = refusal_of(payload)
     attempt = state.open.get(ActivityId(payload.activity_id)) if payload.activity_id else None
     if attempt is not None and attempt.attempt_id == payload.attempt_id:
         attempt.hooks.append(decided)
     else:
         state.run_hooks.append(decided)
+
+
+def refusal_of(payload: HookDecided) -> ErrorInfo:
+    """The error of a run that a hook refused: what the first hook in order said."""
+    said = next(decision for decision in payload.decisions if decision.outcome in ("block", "error"))
+    return ErrorInfo(
+        error_code="PluginViolationError",
+        error_class="policy" if said.outcome == "block" else "hook_error",
+        error_message=f"{said.plugin}: {said.reason or said.outcome}",
+        details={"hook": payload.hook, "plugin": said.plugin, "reason": said.reason, "code": said.code},
+    )
 
 
 # ---- requests ------------------------------------------------------------------------------------------------------

@@ -18,12 +18,22 @@ from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.state import NodeState, RunState, Scope, WaitState
 from hooks.kernel.walk import note_need
 
+POINTS_BEFORE: dict[str | None, frozenset[str]] = {
+    "component_pre_execute": frozenset(),
+    "effect_pre_attempt": frozenset({"component_pre_execute"}),
+    None: frozenset({"component_pre_execute", "effect_pre_attempt"}),
+}
+"""Hook points that lie before a gate: those before the point that asked, and all before a node's own gate."""
+
 
 def _wait_created(state: RunState, payload: WaitCreated, at: int) -> None:
     if payload.wait_id in state.waits or payload.wait_id in state.answered:
         raise IllegalEventError(f"the gate {payload.wait_id} opens a second time")
     wait = WaitState(payload, at)
-    if payload.work_activity_id is None:
+    if not payload.node_id:
+        state.run_wait = wait
+        state.run_waits += 1
+    elif payload.work_activity_id is None:
         node = state.node(payload.node_id, payload.scope)
         if node is None or not node.is_fan_out:
             raise IllegalEventError(f"the gate of {payload.node_id} opens, but it has not begun")
@@ -34,6 +44,7 @@ def _wait_created(state: RunState, payload: WaitCreated, at: int) -> None:
         if attempt is None:
             raise IllegalEventError(f"the gate {payload.wait_id} opens for an attempt that is not open")
         attempt.wait = wait
+        attempt.passed |= POINTS_BEFORE[payload.hook if payload.stage == "ask" else None]
         state.activities[attempt.activity_id].waits += 1
     state.waits[payload.wait_id] = wait
 
@@ -72,6 +83,9 @@ def _answer(state: RunState, wait_id: str, *, approved: bool) -> WaitState:
 def _follow(state: RunState, wait: WaitState) -> None:
     """What an answer changes at once: an attempt may go on by it, a whole fan-out starts, ends or fails."""
     created = wait.created
+    if not created.node_id:
+        state.refusal = None if wait.approved else refusal(wait)
+        return
     if created.work_activity_id is not None:
         if wait.approved:
             state.activities[ActivityId(created.work_activity_id)].approved[created.digest] = wait

@@ -16,6 +16,7 @@ from typing import Any
 
 from hooks.definition.model import Workflow
 from hooks.events.payloads import (
+    ErrorInfo,
     NodeFailed,
     NodeSkipped,
     NodeSucceeded,
@@ -42,6 +43,8 @@ def decide(state: RunState, definition: Workflow, now: int) -> list[Action]:
         return []
     if state.started_at is None:
         return [Record(RunStarted())]
+    if state.refusal is not None and not state.activities:
+        return [Record(_refused_run(state.refusal))]
     for decisions in (follow_attempts, _follow_nodes, _follow_waits, follow_node_cancels, follow_loops):
         if records := decisions(state, definition, now):
             return [*records]
@@ -51,7 +54,7 @@ def decide(state: RunState, definition: Workflow, now: int) -> list[Action]:
         return [*closings]
     if (ending := _ending(state)) is not None:
         return [Record(ending)]
-    actions: list[Action] = [] if state.halted else [*starts(state, now)]
+    actions: list[Action] = [] if state.halted or _is_asked_about(state) else [*starts(state, now)]
     actions.extend(carry_on(state))
     deadlines = ((wait_id, wait.created.deadline_at) for wait_id, wait in state.waits.items())
     actions.extend(WakeAt(wait_id, due_at) for wait_id, due_at in deadlines if due_at is not None)
@@ -116,3 +119,13 @@ def _failed_run(state: RunState) -> Payload | None:
         return None
     ending = RunBlocked if failure.error.error_class in NEVER_ABSORBED else RunFailed
     return ending(node_id=failure.node_id, error=failure.error)
+
+
+def _refused_run(error: ErrorInfo) -> Payload:
+    """The end of a run that was refused before it began; a deadline that passed is a failure, not a refusal."""
+    return RunBlocked(error=error) if error.error_class in NEVER_ABSORBED else RunFailed(error=error)
+
+
+def _is_asked_about(state: RunState) -> bool:
+    """A policy asked about the run itself, and nobody has answered."""
+    return state.run_wait is not None and state.run_wait.approved is None

@@ -88,6 +88,8 @@ class AttemptState:
     failed_at: int = 0
     wait: WaitState | None = None
     """The gate it stands at, or has passed."""
+    passed: set[str] = field(default_factory=set)
+    """Hook points whose answer stands, since a gate has opened after them."""
     interruptions: int = 0
     """How often in a row a draw of this attempt was ended by its driver's death."""
 
@@ -303,6 +305,11 @@ class RunState:
     requests: dict[str, None] = field(default_factory=dict)
     """Ids of the requests that have been dealt with."""
     run_hooks: list[DecidedHook] = field(default_factory=list)
+    run_waits: int = 0
+    run_wait: WaitState | None = None
+    """A policy asked about the run itself: nothing starts before it is answered."""
+    refusal: ErrorInfo | None = None
+    """The run was refused before any node started."""
 
     def __post_init__(self) -> None:
         self.scopes[""] = Scope("", self.graph)
