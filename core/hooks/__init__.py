@@ -13,6 +13,7 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hooks.agents.base import Agent as Agent
+    from hooks.definition.hook_points import HookType as HookType
     from hooks.definition.load import load_workflow as load_workflow
     from hooks.definition.model import Workflow as Workflow
     from hooks.errors import HooksError as HooksError
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from hooks.kernel.apply import apply as apply
     from hooks.kernel.decide import decide as decide
     from hooks.kernel.state import RunState as RunState
-    from hooks.pipeline.verdicts import HookType as HookType
     from hooks.pipeline.verdicts import PluginViolationError as PluginViolationError
     from hooks.pipeline.verdicts import block as block
     from hooks.pipeline.verdicts import hook as hook
@@ -59,7 +59,7 @@ _DEFINED_IN = {
     "Executor": "hooks.executors.base",
     "Failed": "hooks.runtime.execution_hooks",
     "Finding": "hooks.storage.verify",
-    "HookType": "hooks.pipeline.verdicts",
+    "HookType": "hooks.definition.hook_points",
     "HooksError": "hooks.errors",
     "OpenRun": "hooks.runtime.runs",
     "PluginViolationError": "hooks.pipeline.verdicts",

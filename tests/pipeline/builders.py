@@ -32,7 +32,8 @@ from hooks.kernel.state import DecidedHook, RunState
 from hooks.kernel.walk import initial_state
 from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
 from hooks.pipeline.hook_set import resolve_hook_set
-from hooks.pipeline.payloads import Occasion, component_post_error, component_post_success, component_pre_execute
+from hooks.pipeline.payload_parts import Occasion
+from hooks.pipeline.payloads import component_post_error, component_post_success, component_pre_execute
 from hooks.pipeline.pipeline import Pipeline
 
 RUN = RunId("notes-20260101T120000Z-4f8a2c")

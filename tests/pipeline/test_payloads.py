@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from hooks.events.payloads import ComponentSucceeded, HookChange, HookDecided, HookDecision
 from hooks.ids import attempt_directory
 from hooks.kernel.state import DecidedHook
+from hooks.pipeline.effective import effective_fields, payload_digest
 from hooks.pipeline.hook_points import read_payload, to_document
-from hooks.pipeline.payloads import component_post_success, component_pre_execute, effective_fields, payload_digest
+from hooks.pipeline.payloads import component_post_success, component_pre_execute
 from tests.pipeline.builders import (
     POINTS,
     RUN,
@@ -38,6 +39,7 @@ COMMON = {
     "session_id": RUN,
     "params": {"since": "v1"},
     "user_metadata": {"team": "docs", "tier": 1, "ticket": "T-1"},
+    "verdict": None,
     "action_id": f"{ATTEMPT}::action",
     "component_type": "AgentStep",
     "action": {"kind": "agent_step", "node_id": "draft", "agent": "writer", "prompt": "Write."},

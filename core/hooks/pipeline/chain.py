@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import TypeAlias
 
+from hooks.definition.hook_points import RULES, HookType
 from hooks.events.payloads import ErrorInfo, HookDecided
 from hooks.kernel.state import DecidedHook
 from hooks.pipeline.command_hooks import CommandHook
 from hooks.pipeline.deliberation import Deliberation
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, RunSetting, Verdict
-from hooks.pipeline.hook_points import HOOK_POINTS
+from hooks.pipeline.effective import logged_changes, payload_digest
 from hooks.pipeline.listeners import Listener
-from hooks.pipeline.payloads import logged_changes, payload_digest
 from hooks.pipeline.python_hooks import PythonHook, ask_in_thread
 from hooks.pipeline.verdicts import PluginViolationError, ViolationClass
 
@@ -70,7 +70,7 @@ class Chain:
         return Verdict(outcome=decided.verdict, changes=changes, violation=self._violation(decided))
 
     def _violation(self, decided: HookDecided) -> ErrorInfo | None:
-        if not HOOK_POINTS[decided.hook].can_block:
+        if not RULES[HookType(decided.hook)].can_block:
             return None
         for decision in decided.decisions:
             error_class = _VIOLATIONS.get(decision.outcome)

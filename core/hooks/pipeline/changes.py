@@ -16,7 +16,8 @@ from pydantic_core import ErrorDetails
 from hooks.errors import JsonBorderError
 from hooks.jsonio import canonical, check
 from hooks.pipeline.dispatch import Json, PayloadDocument
-from hooks.pipeline.hook_points import HOOK_POINTS, HookPayload, to_document
+from hooks.pipeline.hook_points import HOOK_POINTS, to_document
+from hooks.pipeline.payload_base import HookPayload
 from hooks.pipeline.verdicts import HookFault
 
 _MOST_PROBLEMS = 3
@@ -36,6 +37,8 @@ def checked_changes(
         raise HookFault(_explain(error)) from error
     changes = {name: changed[name] for name in fields if canonical(changed[name]) != canonical(document[name])}
     for name, value in changes.items():
+        if reason := point.why_not_changed(document, name, value):
+            raise HookFault(f"{name!r} cannot be changed so: {reason}")
         _check_use(name, value, accepts)
     return changes
 

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
+from hooks.definition.hook_points import RULES, HookType
 from hooks.errors import JsonBorderError
 from hooks.events.payloads import HookChange, HookDecided, HookDecision
 from hooks.jsonio import check
 from hooks.pipeline.changes import checked_changes
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
-from hooks.pipeline.hook_points import HOOK_POINTS, HookPayload, read_payload
+from hooks.pipeline.effective import payload_digest
+from hooks.pipeline.hook_points import read_payload
 from hooks.pipeline.listeners import Listener
-from hooks.pipeline.payloads import payload_digest
+from hooks.pipeline.payload_base import HookPayload
 from hooks.pipeline.verdicts import (
     Block,
     HookFault,
@@ -89,7 +91,7 @@ class Deliberation:
         """What it came to."""
         outcome = self._outcome()
         told = outcome != "allow" or any(_tells(decision) for decision in self.decisions)
-        stops = self._violation is not None and HOOK_POINTS[self.dispatch.hook].can_block
+        stops = self._violation is not None and RULES[HookType(self.dispatch.hook)].can_block
         return Verdict(
             outcome=outcome,
             changes=self._changes,

@@ -39,13 +39,17 @@ def _accept(field_name: str, value: Json) -> str | None:
     return None
 
 
+def _hide_nothing(value: Json) -> Json:
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Dispatch:
     """One question. `ordinal` counts the dispatches of the hook point in the attempt (from 1), the same after a crash.
 
     `logged` are the hookDecided events of the attempt. `accepts` has the last word on a changed field whose value has
-    the right type: the reason why it cannot be used (an option the agent does not honour), or None. It may be called
-    in a thread.
+    the right type: the reason why it cannot be used (an option the agent does not honour), or None. `mask` puts secrets
+    out of sight in whatever hooks are shown and whatever is recorded of them. Both may be called in a thread.
     """
 
     hook: str
@@ -57,6 +61,18 @@ class Dispatch:
     node_id: str | None = None
     logged: Sequence[DecidedHook] = ()
     accepts: Callable[[str, Json], str | None] = _accept
+    mask: Callable[[Json], Json] = _hide_nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A hook wants a person to decide; nobody approves by silence unless `on_timeout` says so."""
+
+    plugin: str
+    reason: str
+    approvers: tuple[str, ...] = ()
+    deadline_ms: int | None = None
+    on_timeout: Literal["fail", "success"] = "fail"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +81,8 @@ class Verdict:
 
     `changes` holds the value now in force of every field that was changed, also when a later hook blocked.
     `violation` is set when the action must not go on. At a point where a "no" comes too late (component_post_error) it
-    stays None; the outcome still says block or error.
+    stays None; the outcome still says block or error. `asks` are all questions of the dispatch, in order, when nobody
+    blocked: one gate is opened for them, about the payload that `payload_digest` stands for.
     `decided` is to be recorded, durably, before anything is done with the verdict; None when there is nothing to
     tell, or when it stands in the log already. `messages` are for stderr.
     """
@@ -73,6 +90,9 @@ class Verdict:
     outcome: VerdictOutcome = "allow"
     changes: Mapping[str, Json] = field(default_factory=dict)
     violation: ErrorInfo | None = None
+    asks: Sequence[Ask] = ()
+    payload_digest: str = ""
+    """Of the payload after all changes; empty where nobody was asked."""
     decided: HookDecided | None = None
     messages: Sequence[str] = ()
 

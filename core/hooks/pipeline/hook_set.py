@@ -15,12 +15,12 @@ from typing import Any
 
 import msgspec
 
+from hooks.definition.hook_points import HookType
 from hooks.definition.model import HookEntry
 from hooks.errors import DefinitionError, Place, Problem
 from hooks.events.payloads import HookSetMember
 from hooks.jsonio import canonical
 from hooks.pipeline.listeners import MODE_ORDER, effective_order
-from hooks.pipeline.verdicts import HookType
 
 SUPPORTED_MODES = MODE_ORDER[:1]
 

@@ -19,8 +19,8 @@ from typing import Any
 from hooks.callables import CallableError, in_thread, load_callable
 from hooks.pipeline.deliberation import Answer, Deliberation
 from hooks.pipeline.dispatch import RunSetting
-from hooks.pipeline.hook_points import HookPayload
 from hooks.pipeline.listeners import Listener
+from hooks.pipeline.payload_base import HookPayload
 from hooks.pipeline.verdicts import Block, HookFault, Modify, declared_points
 
 DEFAULT_TIMEOUT_MS = 5_000

@@ -14,19 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
 
+from hooks.definition.hook_points import HookType as HookType
 from hooks.errors import HooksError, UsageError
 from hooks.events.payloads import ErrorInfo
-
-
-class HookType(StrEnum):
-    """The hook points."""
-
-    COMPONENT_PRE_EXECUTE = "component_pre_execute"
-    COMPONENT_POST_SUCCESS = "component_post_success"
-    COMPONENT_POST_ERROR = "component_post_error"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,19 +11,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from hooks.definition.hook_points import HookType
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, WorkNode
 from hooks.events.payloads import ErrorInfo
 from hooks.kernel.state import AttemptState
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, Subject, Verdict
-from hooks.pipeline.payloads import (
-    Occasion,
-    component_post_error,
-    component_post_success,
-    component_pre_execute,
-    effective_fields,
-)
+from hooks.pipeline.effective import effective_fields
+from hooks.pipeline.payload_parts import Occasion
+from hooks.pipeline.payloads import component_post_error, component_post_success, component_pre_execute
 from hooks.pipeline.pipeline import Pipeline
-from hooks.pipeline.verdicts import HookType
 from hooks.runtime.recorder import Recorder
 
 

@@ -1,0 +1,146 @@
+"""What payloads are put together from: the fields all have, and the values several share.
+
+Everything here is a pure function of state, definition and event. Values that stand in blobs are read by `resolve`,
+which is passed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TypeAlias
+
+from hooks.definition.hook_points import HookType
+from hooks.definition.model import AgentDeclaration, SubagentNode, Workflow, WorkNode
+from hooks.events.payloads import ComponentStarted, ErrorInfo, GenerationFinished
+from hooks.jsonio import canonical
+from hooks.kernel.state import AttemptState, RunState
+from hooks.pipeline.dispatch import Json, PayloadDocument
+
+Resolve: TypeAlias = Callable[[Json], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOccasion:
+    """A run as it stands: what payloads about the run itself, its gates and its cancels are made from."""
+
+    state: RunState
+    workflow: Workflow
+    resolve: Resolve
+
+
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """One attempt of a node, in its run: what a payload of it is made from."""
+
+    state: RunState
+    workflow: Workflow
+    node: WorkNode
+    attempt: AttemptState
+    resolve: Resolve
+
+    @property
+    def component(self) -> ComponentStarted:
+        assert self.attempt.component is not None, "hook points of a component come after componentStarted"
+        return self.attempt.component
+
+    @property
+    def is_agent_step(self) -> bool:
+        return isinstance(self.node, SubagentNode)
+
+    @property
+    def agent(self) -> AgentDeclaration:
+        assert isinstance(self.node, SubagentNode), "only an agent step has an agent"
+        return next(agent for agent in self.workflow.agents if agent.name == self.node.agent)
+
+
+def run_fields(occasion: RunOccasion, point: HookType, at: int, *, ordinal: int) -> PayloadDocument:
+    """What every payload about a run has; what belongs to an attempt is null."""
+    state = occasion.state
+    assert state.created is not None
+    return {
+        "schema_version": 1,
+        "hook": point.value,
+        "run_id": state.run_id,
+        "workflow_id": occasion.workflow.workflow_id,
+        "node_id": None,
+        "activity_id": None,
+        "attempt_id": None,
+        "attempt": None,
+        "loop_iteration": None,
+        "item_index": None,
+        "session_id": state.run_id,
+        "request_id": f"{state.run_id}::{point}::{ordinal}",
+        "timestamp": iso_time(at),
+        "params": occasion.resolve(state.created.params),
+        "user_metadata": {**occasion.workflow.metadata, **occasion.resolve(state.created.metadata)},
+        "verdict": None,
+    }
+
+
+def attempt_fields(occasion: Occasion, point: HookType, at: int, *, ordinal: int) -> PayloadDocument:
+    """What every payload about an attempt has."""
+    state, attempt = occasion.state, occasion.attempt
+    assert state.created is not None
+    return {
+        **run_fields(RunOccasion(state, occasion.workflow, occasion.resolve), point, at, ordinal=ordinal),
+        "node_id": attempt.node_id,
+        "activity_id": attempt.activity_id,
+        "attempt_id": attempt.attempt_id,
+        "attempt": attempt.number,
+        "loop_iteration": state.scopes[attempt.scope].iteration or None,
+        "item_index": attempt.item,
+        "request_id": f"{attempt.attempt_id}::{point}::{ordinal}",
+        "user_metadata": {
+            **occasion.workflow.metadata,
+            **occasion.node.metadata,
+            **occasion.resolve(state.created.metadata),
+        },
+    }
+
+
+def action_fields(occasion: Occasion) -> PayloadDocument:
+    """The action as it was bound, and the id that ties the payloads about it together."""
+    node, bound = occasion.node, occasion.resolve(occasion.component.bound)
+    if isinstance(node, SubagentNode):
+        action = {"kind": "agent_step", "node_id": node.id, "agent": node.agent, "prompt": bound}
+    else:
+        action = {"kind": "host_executor", "node_id": node.id, "executor": node.executor, "input": bound}
+    return {"action_id": f"{occasion.attempt.attempt_id}::action", "action": action}
+
+
+def error_value(error: ErrorInfo, resolve: Resolve) -> dict[str, Json]:
+    return {
+        "error_code": error.error_code,
+        "error_class": error.error_class,
+        "error_message": error.error_message,
+        "details": {name: resolve(value) for name, value in error.details.items()},
+    }
+
+
+def output_value(draw: GenerationFinished, resolve: Resolve) -> dict[str, Json]:
+    """What one draw produced."""
+    return {
+        "text": resolve(draw.text),
+        "value": resolve(draw.value),
+        "model": draw.model,
+        "usage": draw.usage,
+        "finish_reason": draw.finish_reason,
+    }
+
+
+def context_value(messages: list[Json]) -> dict[str, Json]:
+    """A conversation and its digest, which is over the hashes of its messages."""
+    hashes = [sha256(canonical(message)).hexdigest() for message in messages]
+    return {"messages": messages, "digest": sha256(canonical(hashes)).hexdigest()}
+
+
+def as_text(value: Json) -> str:
+    return value if isinstance(value, str) else canonical(value).decode()
+
+
+def iso_time(at: int) -> str:
+    """`at` (ms) as hooks see it."""
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
