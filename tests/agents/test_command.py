@@ -187,3 +187,11 @@ def test_secrets_of_the_environment_are_masked_in_answers_and_errors(tmp_path: P
     assert "It said: [secret TOKEN]" in failed.error.error_message
     assert failed.stack_trace == "[secret TOKEN]\n"
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"s3cret" in path.read_bytes()]
+
+
+def test_an_answer_in_which_a_key_stands_twice_is_not_usable(tmp_path: Path) -> None:
+    agent = script("""echo '{"result": "no", "result": "yes"}'""", output="json", extract="result")
+
+    error = refusal(agent, tmp_path).error
+    assert error.error_code == "AgentOutputNotJson"
+    assert "the key 'result' stands twice in one object" in error.error_message

@@ -123,7 +123,7 @@ class CommandAgentProcess:
         document: Any = None
         if self._declaration.output == "json":
             try:
-                document = jsonio.parse(captured.text.encode())
+                document = jsonio.parse_strict(captured.text.encode())
             except JsonBorderError as error:
                 if ended.code == 0 and not captured.truncated:
                     message = f"{self._name} did not answer with JSON ({error}): {captured.text[:200]!r}"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from hooks.errors import JsonBorderError
+from hooks.errors import JsonBorderError, describe_exception
 from hooks.events.payloads import HookChange, HookDecided, HookDecision
 from hooks.jsonio import check
 from hooks.pipeline.changes import checked_changes
@@ -78,6 +78,9 @@ class Deliberation:
                 self._take(listener, answer, duration_ms)
             except HookFault as fault:
                 self._fail(listener, fault, duration_ms, answer.messages)
+            except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
+                fault = HookFault(f"its answer cannot be read: {describe_exception(error)}")
+                self._fail(listener, fault, duration_ms, answer.messages)
         else:
             self._fail(listener, answer, duration_ms)
 
@@ -143,6 +146,7 @@ class Deliberation:
     def _note(
         self, listener: Listener, decision: Decision, duration_ms: float = 0.0, messages: Sequence[str] = ()
     ) -> None:
+        messages = [message for message in messages if message.strip()]
         self._messages += [f"{listener.name}: {message}" for message in messages]
         self.decisions.append(
             HookDecision(
@@ -155,7 +159,7 @@ class Deliberation:
                 reason=decision.reason,
                 code=decision.code,
                 details=decision.details,
-                messages=list(messages),
+                messages=messages,
                 duration_ms=duration_ms,
             )
         )
@@ -193,4 +197,4 @@ def _refusal(no: Block) -> Decision:
         check([no.code, details])
     except JsonBorderError as error:
         raise HookFault(f"block() was given what JSON cannot carry: {error}") from error
-    return Decision("block", reason=fit_for_log(no.reason), code=no.code, details=details)
+    return Decision("block", reason=fit_for_log(no.reason) or "no reason given", code=no.code, details=details)
