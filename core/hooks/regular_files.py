@@ -1,8 +1,8 @@
 """Opens for reading what is expected to be a plain file, and nothing else.
 
-A step, or an accident, can leave something else under a name: opening a FIFO waits for a writer for ever, a device never
-ends, a link leads to what somebody else wrote. Such a thing is refused at once, as an OSError that says what it is; so
-who takes an unreadable file for an absent one need not tell them apart.
+A step, or an accident, can leave something else under a name: opening a FIFO waits for a writer for ever, a device
+never ends, a link leads to what somebody else wrote. Such a thing is refused at once, as an OSError that says what it
+is; so who takes an unreadable file for an absent one need not tell them apart.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class Deliberation:
             except HookFault as fault:
                 self._fail(listener, fault, duration_ms, answer.messages)
             except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
-                fault = HookFault(f"its answer cannot be read: {describe_exception(error)}")
-                self._fail(listener, fault, duration_ms, answer.messages)
+                unreadable = HookFault(f"its answer cannot be read: {describe_exception(error)}")
+                self._fail(listener, unreadable, duration_ms, answer.messages)
         else:
             self._fail(listener, answer, duration_ms)
 
