@@ -139,4 +139,3 @@ class EveryKind:
         name = attempt.node_id if attempt.item is None else f"{attempt.node_id}-{'ab'[attempt.item]}"
         before = int(attempt.scope.rpartition(".")[2]) - 1 if attempt.scope else 0
         return "--done" if self.world().times.get(name, 0) > before else "--retry"
-

@@ -25,7 +25,9 @@ APPROVED = Story(
         Command(("recover", RUN), 0),
     ),
 )
-REJECTED = Story("rejected", (_BEGUN, Command(("reject", RUN, "posted"), 0, leads_to=3), Command(("recover", RUN), 3, 3)))
+REJECTED = Story(
+    "rejected", (_BEGUN, Command(("reject", RUN, "posted"), 0, leads_to=3), Command(("recover", RUN), 3, leads_to=3))
+)
 CANCELLED = Story("cancelled", (_BEGUN, Command(("cancel", RUN), 0, leads_to=5)))
 RESOLVED = Story("resolved", (Command(("run",), 10), Command(("resolve", RUN, "plain", "--done"), 0)), dies=True)
 GIVEN_UP = Story(
