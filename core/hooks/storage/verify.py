@@ -124,6 +124,8 @@ class _Verification:
             node_id=NodeId(effect.node_id),
             activity_id=ActivityId(effect.activity_id),
             epoch=effect.epoch,
+            # An agent whose answers have consequences is its own provider; its effect is its first draw.
+            draw=1 if effect.provider.startswith("agent:") else 0,
         )
         if effect.idempotency_key != expected:
             yield self._finding(event, f"the idempotency key {effect.idempotency_key} should be {expected}")
