@@ -47,7 +47,7 @@ def read_text(path: Path, limit: int) -> CapturedText:
     Raises CaptureLostError.
     """
     try:
-        with open_regular(path, buffering=0) as file:
+        with open_regular(path) as file:
             total = os.fstat(file.fileno()).st_size
             try:
                 text, replaced = _decoded(file, min(limit, total), "strict", final=total <= limit), False
