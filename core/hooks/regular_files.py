@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from io import DEFAULT_BUFFER_SIZE, BufferedReader
+from io import DEFAULT_BUFFER_SIZE, BufferedReader, FileIO
 from pathlib import Path
 
 _KINDS = {
@@ -37,7 +37,7 @@ def open_regular(path: Path, *, follow_links: bool = False, buffering: int = DEF
     `follow_links` is for files of the user's; of what we wrote ourselves nothing is a link.
     """
     descriptor = open_regular_descriptor(path, os.O_RDONLY, follow_links=follow_links)
-    return open(descriptor, "rb", buffering=buffering)
+    return BufferedReader(FileIO(descriptor), buffering)
 
 
 def open_regular_descriptor(path: Path, flags: int, *, follow_links: bool = False) -> int:

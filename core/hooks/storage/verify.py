@@ -142,8 +142,8 @@ def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
     except FileNotFoundError:
         yield Finding("damage", str(path), "the input of this effect is missing")
         return
-    except StorageError as error:
-        yield Finding("damage", str(path), error.message)
+    except (CorruptRunError, StorageError) as error:
+        yield _damage(error, path)
         return
     if sha256(data).hexdigest() != input_hash:
         yield Finding("damage", str(path), "this is not the input the effect was attempted with (its hash differs)")
