@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import builtins
 import contextvars
+import os
 import subprocess
 import sys
 import threading
@@ -13,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from hooks.callables import CallableError, call, load_callable
+from hooks.callables import CallableError, call, in_thread, load_callable
+from hooks.errors import describe_exception
 
 
 def module(tmp_path: Path, source: str, name: str = "tools.py") -> str:
@@ -143,7 +146,8 @@ def test_keyword_arguments_may_have_any_name() -> None:
 def test_an_abandoned_sync_function_holds_up_neither_loop_nor_exit() -> None:
     script = """
 import asyncio, threading
-from hooks.callables import call
+from hooks.callables import CallableError, call, in_thread, load_callable
+from hooks.errors import describe_exception
 async def main():
     try:
         async with asyncio.timeout(0.05):
@@ -154,3 +158,55 @@ asyncio.run(main())
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, check=True, timeout=20)
     assert (done.stdout, done.stderr) == (b"abandoned\n", b"")
+
+
+def test_a_file_that_hangs_while_it_is_loaded_holds_up_no_other(tmp_path: Path) -> None:
+    module(tmp_path, "import threading\ngoing_on.wait()\ndef f(): return 1", "slow.py")
+    module(tmp_path, "def f(): return 2", "quick.py")
+    going_on = builtins.going_on = threading.Event()  # type: ignore[attr-defined]
+
+    async def scenario() -> tuple[int, int]:
+        hanging = asyncio.ensure_future(in_thread(partial(load_callable, "slow.py:f", tmp_path)))
+        quick = await in_thread(partial(load_callable, "quick.py:f", tmp_path))
+        assert not hanging.done()
+        going_on.set()
+        return (await hanging)(), quick()
+
+    try:
+        assert asyncio.run(scenario()) == (1, 2)
+    finally:
+        del builtins.going_on  # type: ignore[attr-defined]
+
+
+def test_a_name_that_leads_to_no_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+
+    with pytest.raises(CallableError, match=r"Cannot read .*pipe.py: it is a FIFO, not a file"):
+        load_callable("pipe.py:f", tmp_path)
+
+
+class Mute(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no")
+
+    __repr__ = __str__
+
+
+class MuteExit(SystemExit):
+    __str__ = __repr__ = Mute.__str__
+
+
+@pytest.mark.parametrize("function", [_raise, _raise_async])
+def test_what_cannot_speak_cannot_end_the_driver_either(function: Any) -> None:
+    with pytest.raises(CallableError, match=r"MuteExit: .its message cannot be had: __str__ raised RuntimeError"):
+        asyncio.run(call(function, MuteExit()))
+
+
+def test_an_exception_is_described_by_its_type_and_message() -> None:
+    described = [describe_exception(error) for error in (ValueError("no \udcff"), KeyError(), Mute())]
+
+    assert described == [
+        "ValueError: no ?",
+        "KeyError",
+        "Mute: (its message cannot be had: __str__ raised RuntimeError)",
+    ]

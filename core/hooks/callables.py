@@ -24,8 +24,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-# A module must be in sys.modules while it is being executed; without the lock a second thread would find it half made.
-_LOADING = threading.RLock()
+from hooks.errors import describe_exception
+from hooks.regular_files import read_regular
+
+# A module must be in sys.modules while it is being executed; without a lock a second thread would find it half made.
+# Each has its own, by the name it is loaded under: one that hangs holds up nobody who wants another.
+_loading: dict[str, threading.RLock] = {}
 
 
 class CallableError(Exception):
@@ -45,7 +49,7 @@ def load_callable(reference: str, base: Path) -> Callable[..., Any]:
     except CallableError:
         raise
     except (Exception, SystemExit) as error:
-        raise CallableError(f"{reference!r}: loading {place} failed: {type(error).__name__}: {error}") from error
+        raise CallableError(f"{reference!r}: loading {place} failed: {describe_exception(error)}") from error
     found: Any = module
     for part in name.split("."):
         try:
@@ -123,7 +127,7 @@ async def _await(awaitable: Any) -> Any:
 
 
 def _caused_by(error: BaseException) -> CallableError:
-    wrapped = CallableError(f"The function raised {type(error).__name__}: {error}")
+    wrapped = CallableError(f"The function raised {describe_exception(error)}")
     wrapped.__cause__ = error
     return wrapped
 
@@ -136,13 +140,13 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 def _load_file(path: Path) -> ModuleType:
     try:
-        source = path.read_bytes()
+        source = read_regular(path, follow_links=True)
     except OSError as error:
         raise CallableError(f"Cannot read {path}: {error.strerror}.") from error
     path = path.absolute()
     digest = sha256(str(path).encode("utf-8", "surrogateescape") + b"\0" + source).hexdigest()
     name = f"_hooks_file_{digest[:32]}"
-    with _LOADING:
+    with _loading.setdefault(name, threading.RLock()):
         if name in sys.modules:
             return sys.modules[name]
         spec = spec_from_file_location(name, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hooks.errors import UsageError
+from hooks.errors import UsageError, describe_exception
 
 
 def registered_names(group: str) -> frozenset[str]:
@@ -31,6 +31,6 @@ def load_entry_point(group: str, name: str) -> Any:
         return points[0].load()
     except Exception as error:
         raise UsageError(
-            f"{name!r} ({group}) cannot be loaded from {points[0].value}: {type(error).__name__}: {error}.",
+            f"{name!r} ({group}) cannot be loaded from {points[0].value}: {describe_exception(error)}.",
             fix="Mend or reinstall the distribution that registers it.",
         ) from error

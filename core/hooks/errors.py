@@ -159,3 +159,18 @@ class LogPoisonedError(StorageError):
 
 class JsonBorderError(ValueError):
     """A value that JSON cannot carry without changing it: NaN, an integer beyond 64 bit, a lone surrogate, depth."""
+
+
+def message_of(error: BaseException) -> str:
+    """What an exception says, as text that JSON can carry; never raises, whatever its own `__str__` does."""
+    try:
+        # A message may quote what is no Unicode text, a file name for one.
+        return str(error).encode("utf-8", "replace").decode()
+    except BaseException as failure:  # noqa: BLE001  nothing is awaited in here: what comes is of the exception's making
+        return f"(its message cannot be had: __str__ raised {type(failure).__name__})"
+
+
+def describe_exception(error: BaseException) -> str:
+    """Its type and what it says. For exceptions of others' code, which may be of any making."""
+    message = message_of(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__

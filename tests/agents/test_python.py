@@ -81,3 +81,18 @@ def test_secrets_are_masked_in_answers_and_errors(tmp_path: Path) -> None:
     failed = refusal(agent(tmp_path, "fails"), tmp_path, masker=masker)
     assert failed.error.error_message == "Agent writer: LookupError: [secret WORD]"
     assert "nothing there" not in failed.stack_trace
+
+
+@pytest.mark.parametrize(
+    "raised",
+    ["Mute()", "AgentError('only text')"],
+)
+def test_whatever_a_function_raises_is_an_error_of_the_agent(tmp_path: Path, raised: str) -> None:
+    (tmp_path / "mute.py").write_text(
+        "from hooks.agents.base import AgentError\n"
+        "class Mute(Exception):\n  def __str__(self): raise RuntimeError\n  __repr__ = __str__\n"
+        f"def f(prompt): raise {raised}\n"
+    )
+    agent = make_agent(PythonAgent(name="writer", callable="mute.py:f"), tmp_path)
+
+    assert refusal(agent, tmp_path).error.error_class == "fatal"

@@ -117,8 +117,9 @@ class Trial:
         """How often the nodes were called that have succeeded by now."""
         if not self.run.path.exists():
             return {}
-        nodes = read_run(self.run).state.nodes
-        return {node: count for node, count in self.calls().items() if nodes.get(NodeId(node)) == "succeeded"}
+        nodes = read_run(self.run).state.root.nodes
+        succeeded = {node_id for node_id, node in nodes.items() if node.status == "succeeded"}
+        return {node: count for node, count in self.calls().items() if NodeId(node) in succeeded}
 
     def kept(self) -> bytes:
         path = self.root / "kept.txt"

@@ -40,7 +40,7 @@ def test_runs_started_in_one_instant_are_whole_and_apart(cli: CommandLine) -> No
     assert len(runs) == 40
     assert not any(name.startswith(".") for name in names)
     assert [verify_run(run) for run in runs] == [[]] * 40
-    assert {read_run(run).state.nodes[NodeId("line")] for run in runs} == {"succeeded"}
+    assert {read_run(run).state.root.nodes[NodeId("line")].status for run in runs} == {"succeeded"}
     assert (cli.directory / "calls").read_text() == "x\n" * 40
 
 

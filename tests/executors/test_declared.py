@@ -35,6 +35,7 @@ def test_a_declared_environment_reaches_the_command(tmp_path: Path) -> None:
     ("script", "outcome", "code"),
     [
         ("echo not json", "done", "OutputNotJson"),
+        ("""echo '{"id": 1, "id": 2}'""", "done", "OutputNotJson"),
         ("head -c 2000000 /dev/zero", "done", "OutputTooLarge"),
         ("exit 3", "failed", "ExitStatus"),
         ("kill -9 $$", "unknown", "Signalled"),

@@ -217,3 +217,29 @@ def test_an_isolated_function_outlives_its_driver_and_is_adopted(python: PythonE
     assert settled is not None
     assert settled.outcome == "done"
     assert settled.output["pid"] != os.getpid()
+
+
+def test_an_exception_that_cannot_speak_is_an_outcome_like_others(tmp_path: Path) -> None:
+    source = (
+        "class Mute(Exception):\n  def __str__(self): raise RuntimeError\n  __repr__ = __str__\ndef f(): raise Mute"
+    )
+    (tmp_path / "mute.py").write_text(source)
+
+    settled = execute(PythonExecutor(), tmp_path, {"callable": "mute.py:f"})
+
+    assert settled.outcome == "failed"
+    assert settled.error is not None
+    assert settled.error.error_code == "Mute"
+    assert "its message cannot be had" in settled.error.error_message
+
+
+def test_an_output_that_nothing_can_be_said_of_is_done_and_unusable(tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class K:\n  def __repr__(self): raise RuntimeError\ndef f(): return {K(): 10**5000}"
+    )
+
+    settled = execute(PythonExecutor(), tmp_path, {"callable": "odd.py:f"})
+
+    assert settled.outcome == "done"
+    assert settled.error is not None
+    assert settled.error.error_code == "OutputNotJson"

@@ -15,6 +15,7 @@ import pytest
 
 from hooks import RunDirectory, RunView, load_workflow, read_events, read_run, verify_run
 from hooks.definition.model import revision_id, workflow_to_json
+from hooks.events.payloads import WaitResolved
 from hooks.ids import NodeId
 
 SAMPLES = Path(__file__).parents[2] / "sample_runs"
@@ -63,7 +64,13 @@ LOG_TRIAGE = Golden(
         },
     },
 )
-GOLDEN = pytest.mark.parametrize("golden", [RELEASE_NOTES, LOG_TRIAGE], ids=lambda golden: golden.sample)
+RELEASE_GATE = Golden(
+    "release_gate",
+    "release-gate-sample",
+    69,
+    {"tag": {"stdout": "", "exit_code": 0, "stdout_bytes": 0, "truncated": False}},
+)
+GOLDEN = pytest.mark.parametrize("golden", [RELEASE_NOTES, LOG_TRIAGE, RELEASE_GATE], ids=lambda golden: golden.sample)
 
 
 @GOLDEN
@@ -71,7 +78,7 @@ def test_a_recorded_run_folds_to_what_it_was(golden: Golden) -> None:
     view = read_run(golden.directory)
 
     assert (view.run_id, view.status.status, view.state.seq) == (golden.run_id, "succeeded", golden.events)
-    assert set(view.state.nodes.values()) == {"succeeded"}
+    assert {node.status for node in view.state.root.nodes.values()} == {"succeeded"}
     assert view.output() == golden.output
 
 
@@ -99,6 +106,19 @@ def test_every_event_type_of_a_recorded_run_survives_being_written_again(golden:
         assert msgspec.convert(form, type(event.payload)) == event.payload
 
 
+def test_the_recorded_release_had_two_rounds_and_three_answers() -> None:
+    answers = [
+        event.payload for event in read_events(RELEASE_GATE.directory) if isinstance(event.payload, WaitResolved)
+    ]
+
+    assert read_run(RELEASE_GATE.directory).state.root.nodes[NodeId("rounds")].rounds == 2
+    assert [(answer.approved, answer.by, answer.comment) for answer in answers] == [
+        (False, "alex", "Make it shorter, please"),
+        (True, "alex", ""),
+        (True, "alex", "Go"),
+    ]
+
+
 def test_the_recorded_triage_has_its_large_values_in_blobs() -> None:
     view = read_run(LOG_TRIAGE.directory)
     lines = _output(view, "refused")["stdout"].splitlines()
@@ -109,4 +129,6 @@ def test_the_recorded_triage_has_its_large_values_in_blobs() -> None:
 
 
 def _output(view: RunView, node: str) -> Any:
-    return view.blobs.resolve(view.state.by_node[NodeId(node)].output)
+    activity = view.state.root.nodes[NodeId(node)].activity
+    assert activity is not None
+    return view.blobs.resolve(activity.output)

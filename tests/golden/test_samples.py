@@ -40,10 +40,38 @@ def test_release_notes_are_made_of_the_commits_of_the_repository_it_runs_in(tmp_
     ]
 
 
+def test_release_gate_drafts_until_it_is_liked_and_publishes_once(tmp_path: Path) -> None:
+    for area, subject in (("core", "Add a door"), ("docs", "Describe the door")):
+        (tmp_path / area).mkdir()
+        (tmp_path / area / "changes").write_text(subject)
+        _commit(tmp_path, subject)
+    cli = CommandLine(tmp_path)
+
+    def answered(*words: str) -> int:
+        assert cli.hooks(*words).code == 0
+        return cli.hooks("recover", "r", "-q").code
+
+    started = cli.hooks("run", str(SAMPLES / "release_gate" / "workflow.yaml"), "--run-id", "r", "-p", "tag=v1")
+    codes = [
+        answered("reject", "r", "rounds.1/verdict", "--comment", "shorter"),
+        answered("approve", "r", "rounds.2/verdict"),
+        answered("approve", "r", "publish"),
+    ]
+
+    assert [started.code, *codes] == [4, 4, 4, 0], started.err
+    assert (tmp_path / "ANNOUNCEMENT.md").read_text().splitlines() == [
+        "**core**: 1 changes, the last one: Add a door",
+        "",
+        "**docs**: 1 changes, the last one: Describe the door",
+    ]
+    assert (tmp_path / ".git" / "refs" / "tags" / "v1").exists()
+
+
 def _commit(repository: Path, *subjects: str) -> None:
     who = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
     environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, **who}
     subprocess.run(["git", "init", "--quiet"], cwd=repository, env=environment, check=True)
     for subject in subjects:
+        subprocess.run(["git", "add", "."], cwd=repository, env=environment, check=True)
         commit = ["git", "commit", "--quiet", "--allow-empty", "--message", subject]
         subprocess.run(commit, cwd=repository, env=environment, check=True)

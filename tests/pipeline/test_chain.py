@@ -132,7 +132,7 @@ def test_fields_can_be_set_and_cleared(files: HookFiles, fields: dict[str, Any])
             "model_options={'x': float('nan')}",
             "'model_options' has a value of a wrong type: $.x: nan is not a JSON number",
         ),
-        ("model_options={1: 2}", "'model_options' has a value of a wrong type: $: the key 1 is not a string"),
+        ("model_options={1: 2}", "'model_options' has a value of a wrong type: $: a key is of type int, not a string"),
         ("model_options={'x': 2**70}", "'model_options' has a value of a wrong type: $.x: "),
         ("model_options={'x': {1, 2}}", "'model_options' has a value of a wrong type: $.x: a set is not a JSON value"),
         (

@@ -181,6 +181,10 @@ def test_a_cancelled_dispatch_ends_the_command_first(files: HookFiles) -> None:
         ("kill -9 $$", "ended by SIGKILL"),
         ("echo '{\"decision\": '", "its stdout begins like a JSON object but is none"),
         ("echo '{} {}'", "its stdout begins like a JSON object but is none"),
+        (
+            """echo '{"decision": "block", "reason": "x", "decision": "allow"}'""",
+            "begins like a JSON object but is none: the key 'decision' stands twice",
+        ),
     ],
 )
 def test_a_hook_that_fails_blocks_as_a_failure_and_not_as_a_policy(files: HookFiles, script: str, said: str) -> None:
@@ -231,6 +235,12 @@ def test_text_on_stdout_is_no_opinion_and_kept(files: HookFiles) -> None:
     assert verdict.outcome == "allow"
     assert verdict.decided is not None
     assert verdict.decided.decisions[0].messages == ["all is well"]
+
+
+def test_an_empty_message_is_none(files: HookFiles) -> None:
+    verdict = asyncio.run(files.ask(files.command("""echo '{"systemMessage": "  "}'""")))
+
+    assert (verdict.messages, verdict.decided) == ((), None)
 
 
 def test_a_string_over_64_kib_comes_as_a_file(files: HookFiles) -> None:

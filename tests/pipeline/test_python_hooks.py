@@ -135,6 +135,68 @@ def test_an_async_function_that_catches_its_cancellation_is_too_late_all_the_sam
     assert verdict.changes == {}
 
 
+@pytest.mark.parametrize("definition", ["def", "async def"])
+def test_a_function_that_does_not_let_its_timeout_through_has_overrun_all_the_same(
+    files: HookFiles, definition: str
+) -> None:
+    """B58: while it runs nothing else does, so that nobody can end it; its answer is still too late."""
+    # Sorting holds the interpreter, in a thread as in the loop.
+    entry = files.python(
+        f"""
+        {definition} hook_(payload):
+            until = time.monotonic() + 0.35
+            while time.monotonic() < until:
+                sorted(range(10_000))
+            return modify(format={{}})
+        """,
+        timeout_ms=300,
+    )
+
+    verdict = asked(files, entry)
+
+    assert reason(verdict) == "no answer within its timeout of 300 ms"
+    assert verdict.changes == {}
+
+
+@pytest.mark.parametrize("definition", ["def", "async def"])
+def test_an_exception_that_cannot_speak_is_a_failure_of_that_hook(files: HookFiles, definition: str) -> None:
+    entry = files.python(
+        f"""
+        class Mute(Exception):
+            def __str__(self): raise SystemExit(0)
+            __repr__ = __str__
+        {definition} hook_(payload):
+            raise Mute
+        """
+    )
+
+    verdict = asked(files, entry)
+
+    assert outcomes(verdict) == ["error"]
+    assert reason(verdict) == "raised Mute: (its message cannot be had: __str__ raised SystemExit)"
+
+
+@pytest.mark.parametrize("definition", ["def", "async def"])
+def test_an_answer_whose_objects_raise_is_a_failure_of_that_hook(files: HookFiles, definition: str) -> None:
+    entry = files.python(
+        f"""
+        class Sly(dict):
+            def items(self): raise RuntimeError("not for you")
+        {definition} hook_(payload):
+            return modify(model_options=Sly(a=1))
+        """
+    )
+
+    verdict = asked(files, entry)
+
+    assert outcomes(verdict) == ["error"]
+    assert reason(verdict) == "its answer cannot be read: RuntimeError: not for you"
+
+
+def test_a_no_without_a_reason_says_so(files: HookFiles) -> None:
+    assert reason(asked(files, files.python("return block('')"))) == "no reason given"
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [

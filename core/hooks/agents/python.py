@@ -16,7 +16,7 @@ from hooks import jsonio
 from hooks.agents.base import AgentError, Generation, GenerationRequest
 from hooks.callables import CallableError, call, in_thread, load_callable
 from hooks.definition.model import PythonAgent
-from hooks.errors import JsonBorderError
+from hooks.errors import JsonBorderError, describe_exception
 from hooks.events.payloads import ErrorClass, ErrorInfo
 
 
@@ -54,10 +54,10 @@ class PythonAgentCallable:
         arguments = [request.prompt, dict(request.model_options)] if loaded.takes_options else [request.prompt]
         try:
             answer = await call(loaded.function, *arguments)
-        except AgentError:
-            raise
         except Exception as error:
-            raise self._failed(type(error).__name__, "fatal", f"{type(error).__name__}: {error}", error) from error
+            if _says_what_it_is(error):
+                raise
+            raise self._failed(type(error).__name__, "fatal", describe_exception(error), error) from error
         return self._generation(answer)
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:
@@ -92,6 +92,11 @@ class PythonAgentCallable:
             error_code=code, error_class=error_class, error_message=f"Agent {self._declaration.name}: {message}"
         )
         return AgentError(info, "".join(traceback.format_exception(error)))
+
+
+def _says_what_it_is(error: Exception) -> bool:
+    """Whether it is an AgentError made as it should be: the function is anybody's."""
+    return isinstance(error, AgentError) and isinstance(error.error, ErrorInfo) and isinstance(error.stack_trace, str)
 
 
 def _takes_options(function: Callable[..., Any]) -> bool:

@@ -61,6 +61,8 @@ class Settled:
     outcome: EffectOutcome
     output: Any = None
     error: ErrorInfo | None = None
+    leaked: int = 0
+    """How many processes it had left running in the background; they have been ended."""
 
 
 @dataclass(frozen=True, slots=True)

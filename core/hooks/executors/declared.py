@@ -133,7 +133,7 @@ def _output(captured: CapturedText) -> Settled:
     if not captured.text.strip():
         return Settled("done")
     try:
-        return Settled("done", jsonio.parse(captured.text.encode()))
+        return Settled("done", jsonio.parse_strict(captured.text.encode()))
     except JsonBorderError as error:
         message = f"It did not answer with JSON ({error}): {captured.text[:200]!r}"
         return unsettled("done", "OutputNotJson", "fatal", message)

@@ -23,7 +23,7 @@ from typing import Any
 
 from hooks import callables, jsonio
 from hooks.callables import CallableError, in_thread, load_callable
-from hooks.errors import JsonBorderError
+from hooks.errors import JsonBorderError, describe_exception
 from hooks.executors.base import Absent, CannotTell, Found, InputError, Later, LookUp, Settled
 from hooks.executors.settling import unsettled
 
@@ -59,7 +59,7 @@ class Functions:
         try:
             prepared = target.prepare(**call.args)
         except Exception as error:
-            raise InputError(f"{call.reference}: prepare raised {_told(error)}") from error
+            raise InputError(f"{call.reference}: prepare raised {describe_exception(error)}") from error
         if prepared is None:
             return dict(call.args)
         if not isinstance(prepared, dict):
@@ -85,7 +85,7 @@ class Functions:
             output = await callables.call(function, **args)
         except Exception as error:  # noqa: BLE001  a user's function may raise anything; it becomes the outcome
             trace = _json_text("".join(traceback.format_exception(error)))
-            message = f"{call.reference} raised {_told(error)}"
+            message = f"{call.reference} raised {describe_exception(error)}"
             return unsettled("failed", type(error).__name__, "retryable", message, traceback=trace)
         return _done(call, output)
 
@@ -99,7 +99,7 @@ class Functions:
         except TimeoutError:
             return Later(f"{call.reference}: lookup took longer than {LOOK_UP_SECONDS} s, or timed out itself.")
         except Exception as error:  # noqa: BLE001  whatever keeps it from answering may pass
-            return Later(f"{call.reference}: lookup raised {_told(error)}")
+            return Later(f"{call.reference}: lookup raised {describe_exception(error)}")
         return Absent() if output is None else Found(_done(call, output))
 
     def _load_for_prepare(self, call: FunctionCall) -> Any:
@@ -118,7 +118,7 @@ class Functions:
                 try:
                     self._instances[found] = found()
                 except Exception as error:
-                    raise CallableError(f"{call.reference}: making one raised {_told(error)}") from error
+                    raise CallableError(f"{call.reference}: making one raised {describe_exception(error)}") from error
             return self._instances[found]
 
 
@@ -146,10 +146,6 @@ def _mismatch(function: Callable[..., Any], args: Mapping[str, Any]) -> str | No
     except TypeError as error:
         return str(error)
     return None
-
-
-def _told(error: Exception) -> str:
-    return _json_text(f"{type(error).__name__}: {error}")
 
 
 def _json_text(text: str) -> str:

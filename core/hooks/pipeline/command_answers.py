@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from hooks.errors import JsonBorderError
-from hooks.jsonio import parse
+from hooks.jsonio import parse_strict
 from hooks.pipeline.changes import did_you_mean
 from hooks.pipeline.command_process import STDOUT_LIMIT, Ended
 from hooks.pipeline.deliberation import Answer
@@ -145,7 +145,7 @@ def merge_patch(target: Json, patch: Json) -> Json:
 
 def _parsed(text: bytes) -> Mapping[str, Any]:
     try:
-        parsed = parse(text)
+        parsed = parse_strict(text)
     except JsonBorderError as error:
         raise HookFault(f"its stdout begins like a JSON object but is none: {error}") from error
     assert isinstance(parsed, dict), "one JSON value that begins with a brace is an object"

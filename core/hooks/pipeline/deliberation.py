@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from hooks.definition.hook_points import RULES, HookType
-from hooks.errors import JsonBorderError
+from hooks.errors import JsonBorderError, describe_exception
 from hooks.events.payloads import HookChange, HookDecided, HookDecision
 from hooks.jsonio import check
 from hooks.pipeline.changes import checked_changes
@@ -80,6 +80,9 @@ class Deliberation:
                 self._take(listener, answer, duration_ms)
             except HookFault as fault:
                 self._fail(listener, fault, duration_ms, answer.messages)
+            except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
+                unreadable = HookFault(f"its answer cannot be read: {describe_exception(error)}")
+                self._fail(listener, unreadable, duration_ms, answer.messages)
         else:
             self._fail(listener, answer, duration_ms)
 
@@ -145,6 +148,7 @@ class Deliberation:
     def _note(
         self, listener: Listener, decision: Decision, duration_ms: float = 0.0, messages: Sequence[str] = ()
     ) -> None:
+        messages = [message for message in messages if message.strip()]
         self._messages += [f"{listener.name}: {message}" for message in messages]
         self.decisions.append(
             HookDecision(
@@ -157,7 +161,7 @@ class Deliberation:
                 reason=decision.reason,
                 code=decision.code,
                 details=decision.details,
-                messages=list(messages),
+                messages=messages,
                 duration_ms=duration_ms,
             )
         )
@@ -195,4 +199,4 @@ def _refusal(no: Block) -> Decision:
         check([no.code, details])
     except JsonBorderError as error:
         raise HookFault(f"block() was given what JSON cannot carry: {error}") from error
-    return Decision("block", reason=fit_for_log(no.reason), code=no.code, details=details)
+    return Decision("block", reason=fit_for_log(no.reason) or "no reason given", code=no.code, details=details)

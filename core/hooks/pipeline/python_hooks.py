@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hooks.callables import CallableError, in_thread, load_callable
+from hooks.errors import describe_exception
 from hooks.pipeline.deliberation import Answer, Deliberation
 from hooks.pipeline.dispatch import RunSetting
 from hooks.pipeline.listeners import Listener
@@ -75,7 +76,8 @@ class PythonHook:
         """Ask an async function, or tell why there is none."""
         started = time.perf_counter()
         answer = await self._answer(deliberation.payload)
-        deliberation.hear(self.listener, answer, _milliseconds_since(started))
+        duration_ms = _milliseconds_since(started)
+        deliberation.hear(self.listener, self.in_time(answer, duration_ms), duration_ms)
 
     def ask_sync(self, payload: HookPayload) -> Answer | HookFault:
         """Ask a sync function, in the thread this is called in."""
@@ -104,6 +106,14 @@ class PythonHook:
             return self.too_late() if limit.expired() else _raised(error)
         # It may have caught its cancellation and returned all the same.
         return self.too_late() if limit.expired() else answer
+
+    def in_time(self, answer: Answer | HookFault, duration_ms: float) -> Answer | HookFault:
+        """The answer, or what is said instead if it took too long.
+
+        A hook that blocks the loop (an async one that sleeps, a sync one that never lets go of the interpreter) cannot
+        be ended at its timeout; it is seen to have overrun when it is done.
+        """
+        return answer if duration_ms <= self.timeout_ms or self._function is None else self.too_late()
 
     def too_late(self) -> HookFault:
         """What an overrun timeout is answered with."""
@@ -180,7 +190,7 @@ class _Turn:
             with self._lock:
                 if self._is_given_up:
                     return
-                self._hear(answer)
+                self._hear(hook.in_time(answer, _milliseconds_since(self._asked_at)))
 
     def _give_up_if_overdue(self) -> None:
         with self._lock:
@@ -212,8 +222,7 @@ _NO_OPINION = Answer()
 
 
 def _raised(error: BaseException) -> HookFault:
-    message = str(error)
-    return HookFault(f"raised {type(error).__name__}" + (f": {message}" if message else ""))
+    return HookFault(f"raised {describe_exception(error)}")
 
 
 def _is_cancelled() -> bool:
