@@ -65,12 +65,14 @@ class PointRules:
 
     `can_block`: a "no" stops something; where it comes too late it is only recorded. `observe_only`: hooks look on,
     their mode is audit or fire_and_forget. `match` has the keys that a payload of the point can be held against.
+    `is_dispatched` is False while the runtime asks nobody there: a hook that would never be asked is refused.
     """
 
     match: frozenset[str]
     can_block: bool = True
     can_ask: bool = False
     observe_only: bool = False
+    is_dispatched: bool = True
 
     @property
     def default_mode(self) -> Mode:
@@ -92,15 +94,15 @@ RULES: dict[HookType, PointRules] = {
     HookType.COMPONENT_PRE_EXECUTE: PointRules(_STEP, can_ask=True),
     HookType.COMPONENT_POST_SUCCESS: PointRules(_STEP),
     HookType.COMPONENT_POST_ERROR: PointRules(_STEP, can_block=False),
-    HookType.SAMPLING_LOOP_START: PointRules(_AGENT_STEP, can_ask=True),
-    HookType.SAMPLING_ITERATION: PointRules(_AGENT_STEP),
-    HookType.SAMPLING_REPAIR: PointRules(_AGENT_STEP),
-    HookType.SAMPLING_LOOP_END: PointRules(_AGENT_STEP),
-    HookType.GENERATION_PRE_CALL: PointRules(_AGENT_STEP, can_ask=True),
-    HookType.GENERATION_POST_CALL: PointRules(_AGENT_STEP),
-    HookType.GENERATION_ERROR: PointRules(_AGENT_STEP, can_block=False),
-    HookType.VALIDATION_PRE_CHECK: PointRules(_AGENT_STEP),
-    HookType.VALIDATION_POST_CHECK: PointRules(_AGENT_STEP),
+    HookType.SAMPLING_LOOP_START: PointRules(_AGENT_STEP, can_ask=True, is_dispatched=False),
+    HookType.SAMPLING_ITERATION: PointRules(_AGENT_STEP, is_dispatched=False),
+    HookType.SAMPLING_REPAIR: PointRules(_AGENT_STEP, is_dispatched=False),
+    HookType.SAMPLING_LOOP_END: PointRules(_AGENT_STEP, is_dispatched=False),
+    HookType.GENERATION_PRE_CALL: PointRules(_AGENT_STEP, can_ask=True, is_dispatched=False),
+    HookType.GENERATION_POST_CALL: PointRules(_AGENT_STEP, is_dispatched=False),
+    HookType.GENERATION_ERROR: PointRules(_AGENT_STEP, can_block=False, is_dispatched=False),
+    HookType.VALIDATION_PRE_CHECK: PointRules(_AGENT_STEP, is_dispatched=False),
+    HookType.VALIDATION_POST_CHECK: PointRules(_AGENT_STEP, is_dispatched=False),
     HookType.EFFECT_PRE_ATTEMPT: PointRules(_STEP, can_ask=True),
     HookType.EFFECT_POST_SETTLE: PointRules(_STEP),
     HookType.EFFECT_RECONCILED: _observed(_STEP),

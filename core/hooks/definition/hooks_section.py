@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 from pathlib import PurePath
@@ -9,52 +10,39 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from hooks.definition.agents_section import read_target
 from hooks.definition.fields import Fields, Keys, describe, did_you_mean, listed, read_fields
+from hooks.definition.hook_files import file_of_command
+from hooks.definition.hook_points import MODES, HookType
+from hooks.definition.hook_rules import fault_of_point, faults_of
 from hooks.definition.model import HookEntry, HookMatch
 from hooks.definition.tree import Mapping, Node, Sequence, Source
-from hooks.definition.values import read_choice, read_duration, read_int, read_text, read_text_map, read_texts
+from hooks.definition.values import (
+    read_bool,
+    read_choice,
+    read_duration,
+    read_int,
+    read_text,
+    read_text_map,
+    read_texts,
+)
+from hooks.expressions.cel import CelError, compile_expression
+from hooks.expressions.conditions import NameUse, uses_in
 
 Origin: TypeAlias = Literal["user", "project", "workflow", "node", "flag"]
 
-SUPPORTED_POINTS = ("component_pre_execute", "component_post_success", "component_post_error")
-POINTS = (
-    *SUPPORTED_POINTS,
-    "sampling_loop_start",
-    "sampling_iteration",
-    "sampling_repair",
-    "sampling_loop_end",
-    "generation_pre_call",
-    "generation_post_call",
-    "generation_error",
-    "validation_pre_check",
-    "validation_post_check",
-    "effect_pre_attempt",
-    "effect_post_settle",
-    "run_started",
-    "run_resumed",
-    "run_finished",
-    "effect_reconciled",
-    "activities_cancelled",
-    "wait_created",
-    "wait_resolved",
-)
-ALIASES = {
-    "PreToolUse": "effect_pre_attempt",
-    "PostToolUse": "effect_post_settle",
-    "SessionStart": "run_started",
-    "SessionEnd": "run_finished",
-}
 _KEYS = Keys(
     "a hook",
     frozenset(
-        {"name", "on", "argv", "python", "mode", "priority", "timeout", "timeout_ms", "on_error", "match", "env"}
+        {
+            *("name", "on", "match", "if", "argv", "python", "mode", "priority", "timeout", "timeout_ms", "on_error"),
+            *("final", "env", "approvers", "deadline", "deadline_ms", "on_timeout"),
+        }
     ),
-    frozenset({"if", "final", "approvers", "deadline", "deadline_ms", "on_timeout"}),
 )
 _MATCH_KEYS = Keys("`match`", frozenset({"node", "component_type", "executor", "agent", "workflow"}))
-_LATER_MODES = ("transform", "concurrent", "audit", "fire_and_forget")
-_SCRIPT_SUFFIXES = {".py", ".sh", ".bash", ".js", ".ts", ".rb", ".pl"}
+_TARGET_FIX = "write `module:function`, `file.py:function`, or the name of an installed plugin"
+_TARGET = re.compile(r"[A-Za-z0-9_.-]+|.+:[A-Za-z_][A-Za-z0-9_.]*")
+_CEL_NAME = "payload"
 _MOST_PRIORITY = 1_000_000
 
 
@@ -91,6 +79,7 @@ def read_hooks(
             declared_in=declared_in,
             node_id=node_id,
         )
+        _report_faults(source, item, entry)
         hooks.append(DeclaredHook(entry, hook.globs))
     return hooks
 
@@ -111,30 +100,51 @@ def _read_hook(source: Source, node: Node, label: str) -> DeclaredHook | None:
     fields = read_fields(source, node, _KEYS, label)
     if fields is None:
         return None
-    known: dict[str, Any] = {
-        "on": _read_points(fields),
-        "timeout_ms": read_duration(fields, "timeout"),
-        **_read_command(fields),
-    }
-    if (value := fields.value("name")) is not None:
-        known["name"] = read_text(source, value, f"{label}: `name`")
-    if (value := fields.value("mode")) is not None:
-        known["mode"] = read_choice(source, value, f"{label}: `mode`", ("sequential",), later=_LATER_MODES)
-    if (value := fields.value("priority")) is not None:
-        known["priority"] = read_int(source, value, f"{label}: `priority`", least=-_MOST_PRIORITY, most=_MOST_PRIORITY)
-    if (value := fields.value("on_error")) is not None:
-        known["on_error"] = read_choice(source, value, f"{label}: `on_error`", ("fail", "ignore"))
-    if (value := fields.value("env")) is not None:
-        known["env"] = read_text_map(source, value, f"{label}: `env`")
     match, globs = _read_match(fields, label)
-    known = {name: value for name, value in known.items() if value is not None}
+    found = {"on": _read_points(fields), **_read_command(fields), **_read_manner(fields), **_read_asking(fields)}
+    known = {name: value for name, value in found.items() if value is not None}
     if "on" not in known or not known.keys() & {"argv", "python"}:
         return None
     return DeclaredHook(HookEntry(**{"name": "", "match": match, **known}), globs)
 
 
+def _read_manner(fields: Fields) -> dict[str, Any]:
+    """When it is asked, in which order, and what becomes of its failures."""
+    source, label = fields.source, fields.label
+    found: dict[str, Any] = {"timeout_ms": read_duration(fields, "timeout")}
+    if (value := fields.value("name")) is not None:
+        found["name"] = read_text(source, value, f"{label}: `name`")
+    if (value := fields.value("if")) is not None:
+        found["condition"] = _read_condition(source, value, f"{label}: `if`")
+    if (value := fields.value("mode")) is not None:
+        found["mode"] = read_choice(source, value, f"{label}: `mode`", MODES)
+    if (value := fields.value("priority")) is not None:
+        found["priority"] = read_int(source, value, f"{label}: `priority`", least=-_MOST_PRIORITY, most=_MOST_PRIORITY)
+    if (value := fields.value("on_error")) is not None:
+        found["on_error"] = read_choice(source, value, f"{label}: `on_error`", ("fail", "ignore"))
+    if (value := fields.value("final")) is not None:
+        found["final"] = read_bool(source, value, f"{label}: `final`")
+    if (value := fields.value("env")) is not None:
+        found["env"] = read_text_map(source, value, f"{label}: `env`")
+    return found
+
+
+def _read_asking(fields: Fields) -> dict[str, Any]:
+    """Who answers when it asks a person, and until when."""
+    source, label = fields.source, fields.label
+    found: dict[str, Any] = {"deadline_ms": read_duration(fields, "deadline")}
+    if (value := fields.value("approvers")) is not None:
+        found["approvers"] = read_texts(source, value, f"{label}: `approvers`", one=True)
+    if (value := fields.value("on_timeout")) is not None:
+        found["on_timeout"] = read_choice(source, value, f"{label}: `on_timeout`", ("fail", "success"))
+    return found
+
+
 def _read_points(fields: Fields) -> list[str] | None:
-    node = fields.require("on", f"add `on:` with a hook point, such as `{SUPPORTED_POINTS[0]}`")
+    """The points as they are written; none where a Python hook is left to declare its own."""
+    if "on" not in fields and "python" in fields:
+        return []
+    node = fields.require("on", f"add `on:` with a hook point, such as `{HookType.COMPONENT_PRE_EXECUTE}`")
     if node is None:
         return None
     points = read_texts(fields.source, node, "`on`", one=True)
@@ -142,15 +152,31 @@ def _read_points(fields: Fields) -> list[str] | None:
         return None
     places = node.items if isinstance(node, Sequence) else [node]
     for place, written in zip(places, points, strict=True):
-        point = ALIASES.get(written, written)
-        if point not in POINTS:
-            fix = did_you_mean(written, [*POINTS, *ALIASES]) or f"hook points: {listed(SUPPORTED_POINTS)}"
-            fields.source.report(place, f"unknown hook point `{written}`", fix)
-        elif point not in SUPPORTED_POINTS:
-            fields.source.report(
-                place, f"the hook point `{written}` is not supported yet", f"use one of {listed(SUPPORTED_POINTS)}"
-            )
+        if (fault := fault_of_point(written)) is not None:
+            fields.source.report(place, fault.message, fault.fix)
     return points
+
+
+def _read_condition(source: Source, node: Node, what: str) -> str | None:
+    text = read_text(source, node, what)
+    if text is None:
+        return None
+    try:
+        compile_expression(text)
+    except CelError as error:
+        source.report(node, f"{what}: {error.message}", f"write CEL over `{_CEL_NAME}`: {_CEL_NAME}.attempt > 1")
+        return None
+    strange = [use.name for use in uses_in(text) if isinstance(use, NameUse) and use.name != _CEL_NAME]
+    if strange:
+        source.report(node, f"{what}: there is no `{strange[0]}`", f"a hook sees `{_CEL_NAME}` and nothing else")
+    return text
+
+
+def _report_faults(source: Source, item: Node, entry: HookEntry) -> None:
+    """Report what does not go together, each at the key it is about."""
+    keys = {_KEYS.canonical(field.key.text): field.key for field in item.entries} if isinstance(item, Mapping) else {}
+    for fault in faults_of(entry):
+        source.report(keys.get(fault.key, item), fault.message, fault.fix)
 
 
 def _read_command(fields: Fields) -> dict[str, Any]:
@@ -164,7 +190,11 @@ def _read_command(fields: Fields) -> dict[str, Any]:
     if argv is not None:
         return {"argv": read_texts(source, argv, f"{fields.label}: `argv`")}
     assert python is not None
-    return {"python": read_target(source, python, f"{fields.label}: `python`")}
+    target = read_text(source, python, f"{fields.label}: `python`")
+    if target is not None and not _TARGET.fullmatch(target):
+        source.report(python, f"{fields.label}: `python` is {target!r}", _TARGET_FIX)
+        return {}
+    return {"python": target}
 
 
 def _read_match(fields: Fields, label: str) -> tuple[HookMatch, list[DeclaredGlob]]:
@@ -201,8 +231,7 @@ def _unique_name(source: Source, item: Node, entry: HookEntry, names: set[str]) 
 
 def _default_name(entry: HookEntry) -> str:
     if entry.python is not None:
-        return entry.python.rsplit(":", 1)[1]
+        return entry.python.rsplit(":", 1)[-1]
     assert entry.argv is not None
     # In `[python3, policies/budget.py]` the file tells more than the interpreter.
-    scripts = [word for word in entry.argv if PurePath(word).suffix in _SCRIPT_SUFFIXES]
-    return PurePath(scripts[0] if scripts else entry.argv[0]).stem
+    return PurePath(file_of_command(entry.argv) or entry.argv[0]).stem

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import Struct
 
+from hooks.definition.hook_points import Mode
 from hooks.ids import RevisionId
 from hooks.jsonio import canonical
 
@@ -143,14 +144,26 @@ class HookMatch(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
 
 
 class HookEntry(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """One entry of a `hooks:` list; exactly one of argv and python."""
+    """One entry of a `hooks:` list; exactly one of argv and python.
+
+    `on` as it is written, aliases too; empty where a Python hook declares its points itself. `mode` and `priority` left
+    out are those that a Python hook declares, else those of the hook point.
+    """
 
     name: str
     on: list[str]
     argv: list[str] | None = None
     python: str | None = None
-    mode: Literal["sequential", "transform", "concurrent", "audit", "fire_and_forget"] = "sequential"
+    mode: Mode | None = None
     priority: int | None = None
+    final: bool = False
+    """It may only block or ask, and is asked last, about the payload that will be used."""
+    condition: str | None = None
+    """`if`: bare CEL over `payload`; where it is false the hook is not asked."""
+    approvers: list[str] = []
+    """Who may answer when it asks; empty for anybody."""
+    deadline_ms: int | None = None
+    on_timeout: Literal["fail", "success"] = "fail"
     timeout_ms: int | None = None
     on_error: Literal["fail", "ignore"] | None = None
     match: HookMatch = HookMatch()

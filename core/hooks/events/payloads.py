@@ -78,6 +78,13 @@ class HookChange(Struct, frozen=True, kw_only=True, rename="camel"):
     after: Value
 
 
+class PluginState(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a plugin keeps for itself in a run, whole: a JSON object. `key` tells plugins apart, over all scopes."""
+
+    key: str
+    value: Value
+
+
 class HookDecision(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """What one plugin said at one dispatch."""
 
@@ -94,6 +101,8 @@ class HookDecision(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     details: dict[str, Value] = {}
     messages: list[str] = []
     """What the hook said for people to see, beside its answer."""
+    state: PluginState | None = None
+    """Only where the hook changed it."""
     duration_ms: float = 0.0
 
 

@@ -68,6 +68,9 @@ def _log_repaired(state: RunState, payload: LogRepaired, at: int) -> None:
 
 def _hook_decided(state: RunState, payload: HookDecided, at: int) -> None:
     decided = DecidedHook(state.seq, payload)
+    for decision in payload.decisions:
+        if decision.state is not None:
+            state.plugin_states[decision.state.key] = decision.state.value
     if payload.hook == "run_started" and payload.verdict in ("block", "error"):
         state.refusal = refusal_of(payload)
     attempt = state.open.get(ActivityId(payload.activity_id)) if payload.activity_id else None

@@ -308,6 +308,8 @@ class RunState:
     requests: dict[str, None] = field(default_factory=dict)
     """Ids of the requests that have been dealt with."""
     run_hooks: list[DecidedHook] = field(default_factory=list)
+    plugin_states: dict[str, Any] = field(default_factory=dict)
+    """What plugins keep for themselves, as last saved with a decision, by the key of the plugin."""
     run_waits: int = 0
     run_wait: WaitState | None = None
     """A policy asked about the run itself: nothing starts before it is answered."""

@@ -187,6 +187,8 @@ def _value_positions(payload: Payload) -> Iterator[tuple[_PositionPath, Any]]:
                 yield ("decisions", index, "changed", field, "after"), change.after
             for key, value in decision.details.items():
                 yield ("decisions", index, "details", key), value
+            if decision.state is not None:
+                yield ("decisions", index, "state", "value"), decision.state.value
 
 
 @cache
