@@ -14,6 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hooks.agents.base import Agent as Agent
     from hooks.definition.hook_points import HookType as HookType
+    from hooks.definition.hook_points import PluginMode as PluginMode
     from hooks.definition.load import load_workflow as load_workflow
     from hooks.definition.model import Workflow as Workflow
     from hooks.errors import HooksError as HooksError
@@ -21,9 +22,34 @@ if TYPE_CHECKING:
     from hooks.kernel.apply import apply as apply
     from hooks.kernel.decide import decide as decide
     from hooks.kernel.state import RunState as RunState
+    from hooks.pipeline.component_points import ComponentPostErrorPayload as ComponentPostErrorPayload
+    from hooks.pipeline.component_points import ComponentPostSuccessPayload as ComponentPostSuccessPayload
+    from hooks.pipeline.component_points import ComponentPreExecutePayload as ComponentPreExecutePayload
+    from hooks.pipeline.component_points import EffectPostSettlePayload as EffectPostSettlePayload
+    from hooks.pipeline.component_points import EffectPreAttemptPayload as EffectPreAttemptPayload
+    from hooks.pipeline.component_points import EffectReconciledPayload as EffectReconciledPayload
+    from hooks.pipeline.context import HookContext as HookContext
+    from hooks.pipeline.declaring import hook as hook
+    from hooks.pipeline.plugins import Plugin as Plugin
+    from hooks.pipeline.plugins import PluginSet as PluginSet
+    from hooks.pipeline.run_points import ActivitiesCancelledPayload as ActivitiesCancelledPayload
+    from hooks.pipeline.run_points import RunFinishedPayload as RunFinishedPayload
+    from hooks.pipeline.run_points import RunResumedPayload as RunResumedPayload
+    from hooks.pipeline.run_points import RunStartedPayload as RunStartedPayload
+    from hooks.pipeline.run_points import WaitCreatedPayload as WaitCreatedPayload
+    from hooks.pipeline.run_points import WaitResolvedPayload as WaitResolvedPayload
+    from hooks.pipeline.sampling_points import GenerationErrorPayload as GenerationErrorPayload
+    from hooks.pipeline.sampling_points import GenerationPostCallPayload as GenerationPostCallPayload
+    from hooks.pipeline.sampling_points import GenerationPreCallPayload as GenerationPreCallPayload
+    from hooks.pipeline.sampling_points import SamplingIterationPayload as SamplingIterationPayload
+    from hooks.pipeline.sampling_points import SamplingLoopEndPayload as SamplingLoopEndPayload
+    from hooks.pipeline.sampling_points import SamplingLoopStartPayload as SamplingLoopStartPayload
+    from hooks.pipeline.sampling_points import SamplingRepairPayload as SamplingRepairPayload
+    from hooks.pipeline.sampling_points import ValidationPostCheckPayload as ValidationPostCheckPayload
+    from hooks.pipeline.sampling_points import ValidationPreCheckPayload as ValidationPreCheckPayload
     from hooks.pipeline.verdicts import PluginViolationError as PluginViolationError
+    from hooks.pipeline.verdicts import ask as ask
     from hooks.pipeline.verdicts import block as block
-    from hooks.pipeline.verdicts import hook as hook
     from hooks.pipeline.verdicts import modify as modify
     from hooks.runtime.driving import RunReport as RunReport
     from hooks.runtime.driving import drive as drive
@@ -52,33 +78,59 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _DEFINED_IN = {
+    "ActivitiesCancelledPayload": "hooks.pipeline.run_points",
     "Agent": "hooks.agents.base",
     "Cancelled": "hooks.runtime.execution_hooks",
+    "ComponentPostErrorPayload": "hooks.pipeline.component_points",
+    "ComponentPostSuccessPayload": "hooks.pipeline.component_points",
+    "ComponentPreExecutePayload": "hooks.pipeline.component_points",
     "DispatchContext": "hooks.runtime.execution_hooks",
     "DispatchOutcome": "hooks.runtime.execution_hooks",
+    "EffectPostSettlePayload": "hooks.pipeline.component_points",
+    "EffectPreAttemptPayload": "hooks.pipeline.component_points",
+    "EffectReconciledPayload": "hooks.pipeline.component_points",
     "Executor": "hooks.executors.base",
     "Failed": "hooks.runtime.execution_hooks",
     "Finding": "hooks.storage.verify",
+    "GenerationErrorPayload": "hooks.pipeline.sampling_points",
+    "GenerationPostCallPayload": "hooks.pipeline.sampling_points",
+    "GenerationPreCallPayload": "hooks.pipeline.sampling_points",
+    "HookContext": "hooks.pipeline.context",
     "HookType": "hooks.definition.hook_points",
     "HooksError": "hooks.errors",
     "OpenRun": "hooks.runtime.runs",
+    "Plugin": "hooks.pipeline.plugins",
+    "PluginMode": "hooks.definition.hook_points",
+    "PluginSet": "hooks.pipeline.plugins",
     "PluginViolationError": "hooks.pipeline.verdicts",
     "PreparedCall": "hooks.runtime.execution_hooks",
     "RecoveryResult": "hooks.runtime.execution_hooks",
     "RunDirectory": "hooks.storage.run_directory",
+    "RunFinishedPayload": "hooks.pipeline.run_points",
     "RunReport": "hooks.runtime.driving",
+    "RunResumedPayload": "hooks.pipeline.run_points",
+    "RunStartedPayload": "hooks.pipeline.run_points",
     "RunState": "hooks.kernel.state",
     "RunView": "hooks.runtime.reading",
+    "SamplingIterationPayload": "hooks.pipeline.sampling_points",
+    "SamplingLoopEndPayload": "hooks.pipeline.sampling_points",
+    "SamplingLoopStartPayload": "hooks.pipeline.sampling_points",
+    "SamplingRepairPayload": "hooks.pipeline.sampling_points",
     "Succeeded": "hooks.runtime.execution_hooks",
+    "ValidationPostCheckPayload": "hooks.pipeline.sampling_points",
+    "ValidationPreCheckPayload": "hooks.pipeline.sampling_points",
+    "WaitCreatedPayload": "hooks.pipeline.run_points",
+    "WaitResolvedPayload": "hooks.pipeline.run_points",
     "Workflow": "hooks.definition.model",
     "WorkflowExecutionHooks": "hooks.runtime.execution_hooks",
     "apply": "hooks.kernel.apply",
+    "ask": "hooks.pipeline.verdicts",
     "block": "hooks.pipeline.verdicts",
     "decide": "hooks.kernel.decide",
     "drive": "hooks.runtime.driving",
     "drive_async": "hooks.runtime.driving",
     "find_run": "hooks.storage.run_directory",
-    "hook": "hooks.pipeline.verdicts",
+    "hook": "hooks.pipeline.declaring",
     "list_runs": "hooks.storage.run_directory",
     "load_workflow": "hooks.definition.load",
     "modify": "hooks.pipeline.verdicts",

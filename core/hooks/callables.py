@@ -41,6 +41,14 @@ def load_callable(reference: str, base: Path) -> Callable[..., Any]:
 
     A file is executed once, and again when its content has changed.
     """
+    found = load_named(reference, base)
+    if not callable(found):
+        raise CallableError(f"{reference!r} is a {type(found).__name__}, not a function.")
+    return found  # type: ignore[no-any-return]
+
+
+def load_named(reference: str, base: Path) -> Any:
+    """Whatever `reference` names, like `load_callable`."""
     place, separator, name = reference.rpartition(":")
     if not (place and separator and name):
         raise CallableError(f'{reference!r} names no callable; write "module:function" or "file.py:function".')
@@ -56,9 +64,7 @@ def load_callable(reference: str, base: Path) -> Callable[..., Any]:
             found = getattr(found, part)
         except AttributeError:
             raise CallableError(f"{reference!r}: {place} has no {name!r}.{_did_you_mean(part, found)}") from None
-    if not callable(found):
-        raise CallableError(f"{reference!r} is a {type(found).__name__}, not a function.")
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 async def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -137,7 +137,8 @@ class HookFiles:
 
     def module(self, name: str, text: str) -> None:
         """Write a Python file that has the words of hooks at hand."""
-        head = "import asyncio, time, threading\nfrom hooks.pipeline.verdicts import *\n"
+        words = ("verdicts", "declaring", "plugins", "hook_points")
+        head = "import asyncio, time, threading\n" + "".join(f"from hooks.pipeline.{name} import *\n" for name in words)
         (self.directory / name).write_text(head + textwrap.dedent(text))
 
     def entry(

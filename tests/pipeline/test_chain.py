@@ -11,6 +11,7 @@ import pytest
 from hooks.events.payloads import HookChange, HookDecided, HookDecision
 from hooks.kernel.state import DecidedHook
 from hooks.pipeline.dispatch import Verdict
+from hooks.pipeline.effective import logged_changes
 from tests.pipeline.builders import HookFiles, document_at, outcomes, reason, who
 
 
@@ -208,7 +209,7 @@ def test_the_values_of_a_reused_decision_are_read_from_their_blobs(files: HookFi
     assert verdict.changes == {"format": {"title": "x"}}
 
 
-@pytest.mark.parametrize("what", ["payload", "file", "hooks"])
+@pytest.mark.parametrize("what", ["payload", "file"])
 def test_a_decision_about_something_else_is_made_anew_and_superseded(files: HookFiles, what: str) -> None:
     entries = [counting(files, "exit 2")]
     decided = asked(files, *entries).decided
@@ -216,16 +217,43 @@ def test_a_decision_about_something_else_is_made_anew_and_superseded(files: Hook
     document = document_at("component_pre_execute")
     if what == "payload":
         document["params"] = {"since": "v2"}
-    elif what == "file":
-        entries = [counting(files, "exit 2 # edited")]
     else:
-        entries.append(files.python("return None", "another"))
+        entries = [counting(files, "exit 2 # edited")]
 
     verdict = asked(files, *entries, document=document, logged=[DecidedHook(7, decided)])
 
     assert times_asked(files) == 2
     assert verdict.decided is not None
     assert verdict.decided.supersedes == 7
+
+
+def test_a_chain_goes_on_after_the_last_decision_that_still_holds(files: HookFiles) -> None:
+    """A hook configured since is asked, about what the others, who are not asked again, had left."""
+    first = counting(files, """echo '{"modify": {"model_options": {"temperature": 0}}}'""")
+    decided = asked(files, first).decided
+    assert decided is not None
+    added = files.python("return modify(model_options={**payload.model_options, 'then': 1})", "added")
+
+    verdict = asked(files, first, added, logged=[DecidedHook(7, decided)])
+
+    assert times_asked(files) == 1
+    assert outcomes(verdict) == ["changed", "changed"]
+    assert verdict.changes == {"model_options": {"temperature": 0, "then": 1}}
+    assert verdict.decided is not None
+    assert verdict.decided.supersedes == 7
+    assert logged_changes(
+        [DecidedHook(7, decided), DecidedHook(9, verdict.decided)], "component_pre_execute", lambda value: value
+    ) == {"model_options": {"temperature": 0, "then": 1}}
+
+
+def test_hooks_after_one_that_is_another_now_are_asked_again(files: HookFiles) -> None:
+    edited, last = files.python("return None", "edited"), counting(files, "exit 0")
+    decided = asked(files, edited, last, options={"record_hooks": "all"}).decided
+    assert decided is not None
+
+    asked(files, files.python("return modify(format={})", "edited"), last, logged=[DecidedHook(7, decided)])
+
+    assert times_asked(files) == 2
 
 
 def test_a_superseding_decision_is_recorded_even_if_all_is_well_now(files: HookFiles) -> None:

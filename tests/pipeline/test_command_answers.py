@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hooks.pipeline.command_answers import merge_patch, read_answer
 from hooks.pipeline.command_process import Ended
-from hooks.pipeline.verdicts import Block, HookFault, Modify, Opinion
+from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion
 from tests.pipeline.builders import document_at
 
 DOCUMENT = document_at("component_pre_execute")
@@ -29,6 +29,16 @@ def ended(answer: Any, *, exit: int = 0, stderr: bytes = b"") -> Ended:
         ({"decision": "approve"}, None),
         ({"decision": "block", "reason": "no", "code": "E1"}, Block("no", "E1")),
         ({"decision": "deny"}, Block("no reason given")),
+        ({"decision": "ask", "reason": "big"}, AskPerson("big")),
+        ({"decision": "ask", "modify": {"format": None}}, AskPerson("no reason given", {"format": None})),
+        ({"decision": "ask", "hookSpecificOutput": {"permissionDecision": "deny"}}, Block("no reason given")),
+        (
+            {
+                "decision": "allow",
+                "hookSpecificOutput": {"permissionDecision": "ask", "permissionDecisionReason": "big"},
+            },
+            AskPerson("big"),
+        ),
         ({"continue": True}, None),
         ({"continue": False, "stopReason": "enough"}, Block("enough")),
         ({"decision": "allow", "continue": False, "stopReason": "enough"}, Block("enough")),
@@ -50,15 +60,15 @@ def ended(answer: Any, *, exit: int = 0, stderr: bytes = b"") -> Ended:
     ],
 )
 def test_an_object_on_stdout_is_an_opinion(answer: dict[str, Any], opinion: Opinion) -> None:
-    assert read_answer(ended(answer), DOCUMENT, 1_000).opinion == opinion
+    assert read_answer(ended(answer), DOCUMENT, 1_000, "component_pre_execute").opinion == opinion
 
 
 @pytest.mark.parametrize(
     ("answer", "fault"),
     [
         ({"decison": "block"}, "its answer has an unknown key 'decison'; did you mean 'decision'?"),
-        ({"decision": "perhaps"}, "`decision` is allow or block, not 'perhaps'"),
-        ({"decision": True}, "`decision` is allow or block, not True"),
+        ({"decision": "perhaps"}, "`decision` is allow, block or ask, not 'perhaps'"),
+        ({"decision": True}, "`decision` is allow, block or ask, not True"),
         ({"reason": 3}, "`reason` is text, not 3"),
         ({"continue": "false"}, "`continue` is true or false, not 'false'"),
         ({"modify": []}, "`modify` is an object, not []"),
@@ -67,7 +77,7 @@ def test_an_object_on_stdout_is_an_opinion(answer: dict[str, Any], opinion: Opin
 )
 def test_an_object_that_cannot_be_understood_is_a_failure(answer: dict[str, Any], fault: str) -> None:
     with pytest.raises(HookFault) as raised:
-        read_answer(ended(answer), DOCUMENT, 1_000)
+        read_answer(ended(answer), DOCUMENT, 1_000, "component_pre_execute")
     assert raised.value.reason == fault
 
 
@@ -79,7 +89,7 @@ def test_what_is_told_beside_the_opinion() -> None:
         "hookSpecificOutput": {"hookEventName": "PreToolUse", "colour": "red"},
     }
 
-    assert read_answer(ended(answer), DOCUMENT, 1_000).messages == [
+    assert read_answer(ended(answer), DOCUMENT, 1_000, "component_pre_execute").messages == [
         "careful",
         "suppressOutput is ignored",
         "additionalContext is ignored",
@@ -90,7 +100,9 @@ def test_what_is_told_beside_the_opinion() -> None:
 
 def test_exit_2_is_a_no_whatever_stands_on_stdout() -> None:
     """B66."""
-    answer = read_answer(ended({"decision": "allow"}, exit=2, stderr=b"never \xff\n"), DOCUMENT, 1_000)
+    answer = read_answer(
+        ended({"decision": "allow"}, exit=2, stderr=b"never \xff\n"), DOCUMENT, 1_000, "component_pre_execute"
+    )
 
     assert answer.opinion == Block("exit 2: never \ufffd")
 
@@ -141,7 +153,12 @@ def _answers() -> st.SearchStrategy[Any]:
 @given(stdout=st.binary(max_size=40) | _answers(), exit=st.integers(-70, 255), timed_out=st.booleans())
 def test_whatever_a_command_does_is_an_answer_or_its_failure(stdout: bytes, exit: int, timed_out: bool) -> None:
     try:
-        answer = read_answer(Ended(exit=exit, stdout=stdout, stderr=stdout, is_timed_out=timed_out), DOCUMENT, 1_000)
+        answer = read_answer(
+            Ended(exit=exit, stdout=stdout, stderr=stdout, is_timed_out=timed_out),
+            DOCUMENT,
+            1_000,
+            "component_pre_execute",
+        )
     except HookFault:
         return
     assert not timed_out

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookSetMember
-from hooks.pipeline.deliberation import Answer, Deliberation
-from hooks.pipeline.listeners import listener_of
+from hooks.pipeline.deliberation import Deliberation
+from hooks.pipeline.floor import Answer
+from hooks.pipeline.listeners import listeners_of
 from hooks.pipeline.verdicts import Block, HookFault, Modify
 from tests.pipeline.builders import dispatch_of, document_at
 
@@ -64,15 +65,14 @@ def answer_of(kind: str, number: int, seen: dict[str, Any]) -> Answer | HookFaul
 
 def listener(number: int, on_error: Literal["fail", "ignore"]) -> Any:
     entry = HookEntry(name=f"h{number}", on=["component_pre_execute"], argv=["true"], on_error=on_error)
-    return listener_of(
-        HookSetMember(
-            name=entry.name,
-            origin="workflow",
-            entry=msgspec.to_builtins(entry),
-            declared_in="/w/workflow.yaml",
-            digest=str(number),
-        )
+    member = HookSetMember(
+        name=entry.name,
+        origin="workflow",
+        entry=msgspec.to_builtins(entry),
+        declared_in="/w/workflow.yaml",
+        digest=str(number),
     )
+    return listeners_of(member)[0]
 
 
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(["fail", "ignore"])), max_size=8))

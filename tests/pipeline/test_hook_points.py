@@ -12,9 +12,9 @@ import jsonschema_rs
 import pytest
 from pydantic import ValidationError
 
+from hooks.definition.hook_points import HookType
 from hooks.pipeline.frozen import freeze
 from hooks.pipeline.hook_points import HOOK_POINTS, payload_schema, read_payload
-from hooks.pipeline.verdicts import HookType
 from tests.pipeline.builders import POINTS, document_at
 
 

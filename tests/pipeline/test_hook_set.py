@@ -53,7 +53,8 @@ def test_every_entry_that_cannot_be_used_is_named(files: HookFiles) -> None:
         files.entry("gone", argv=["./gone.sh"]),
         files.entry("lost", python="lost.py:f"),
         files.entry("early", on="component_pre", argv=["true"]),
-        files.entry("quiet", argv=["true"], mode="audit"),
+        files.entry("quiet", on="run_finished", argv=["true"], mode="transform"),
+        files.entry("behind", argv=["python3", "behind.py"]),
         files.entry("empty"),
         files.entry("fine", argv=["no-such-command-but-that-is-known-only-when-it-is-run"]),
     ]
@@ -64,8 +65,9 @@ def test_every_entry_that_cannot_be_used_is_named(files: HookFiles) -> None:
     assert [problem.message for problem in raised.value.problems] == [
         f"hook gone: there is no file {files.directory / 'gone.sh'}",
         f"hook lost: there is no file {files.directory / 'lost.py'}",
-        "hook early: there is no hook point 'component_pre'",
-        "hook quiet: mode audit is not supported yet",
+        "hook early: unknown hook point `component_pre`",
+        "hook quiet: hooks of `run_finished` only look on: `transform` is not possible there",
+        f"hook behind: there is no file {files.directory / 'behind.py'}",
         "hook empty has neither `argv` nor `python`",
     ]
     assert raised.value.problems[0].place is not None

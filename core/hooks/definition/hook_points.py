@@ -19,6 +19,16 @@ OBSERVING_MODES: frozenset[Mode] = frozenset({"audit", "fire_and_forget"})
 """Modes whose hooks only look on: they are asked when all is decided."""
 
 
+class PluginMode(StrEnum):
+    """The modes, for those who would rather name them than write them."""
+
+    SEQUENTIAL = "sequential"
+    TRANSFORM = "transform"
+    CONCURRENT = "concurrent"
+    AUDIT = "audit"
+    FIRE_AND_FORGET = "fire_and_forget"
+
+
 class HookType(StrEnum):
     """The hook points."""
 
@@ -117,6 +127,11 @@ def point_named(word: str) -> HookType | None:
     if word in ALIASES:
         return ALIASES[word]
     return HookType(word) if word in RULES else None
+
+
+def mode_named(word: str | None) -> Mode | None:
+    """The mode that a word means, if any."""
+    return next((mode for mode in MODES if mode == word), None)
 
 
 def alias_of(point: str) -> str | None:

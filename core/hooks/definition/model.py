@@ -170,7 +170,7 @@ class HookEntry(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_un
     env: dict[str, str] = {}
     declared_in: str = ""
     """The absolute path of the declaring file; relative paths of the hook resolve from its directory."""
-    origin: Literal["user", "project", "workflow", "node", "flag"] = "workflow"
+    origin: Literal["user", "project", "workflow", "node", "flag", "program"] = "workflow"
     node_id: str | None = None
     """The node that declares it (origin `node`)."""
 

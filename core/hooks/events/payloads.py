@@ -110,7 +110,7 @@ class HookSetMember(Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     """One hook of the run's hook set, as runCreated pins it; `entry` is the declaration in canonical form."""
 
     name: str
-    origin: Literal["user", "project", "workflow", "node", "flag"]
+    origin: Literal["user", "project", "workflow", "node", "flag", "program"]
     node_id: str | None = None
     entry: dict[str, Value]
     declared_in: str

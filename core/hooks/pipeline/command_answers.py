@@ -4,7 +4,7 @@
     2      block, with the end of stderr as the reason
     other  the hook failed
 
-Keys of the object: decision allow|block (approve and deny are accepted), reason, code, modify {field: whole value},
+Keys of the object: decision allow|block|ask (approve and deny are accepted), reason, code, modify {field: whole value},
 patch {field: RFC 7386 merge}, systemMessage, continue (false = block, with stopReason), hookSpecificOutput
 {hookEventName, permissionDecision, permissionDecisionReason, updatedInput}. Where two forms contradict each other,
 the stricter one holds. A key that is not known is a failure of the hook: a misspelt "no" must not pass for a "yes".
@@ -17,21 +17,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from hooks.definition.hook_points import HookType, alias_of
 from hooks.errors import JsonBorderError
 from hooks.jsonio import parse_strict
 from hooks.pipeline.changes import did_you_mean
 from hooks.pipeline.command_process import STDOUT_LIMIT, Ended
-from hooks.pipeline.deliberation import Answer
 from hooks.pipeline.dispatch import Json, PayloadDocument
-from hooks.pipeline.verdicts import Block, HookFault, Modify, Opinion, fit_for_log
+from hooks.pipeline.floor import Answer
+from hooks.pipeline.tool_view import input_of_update
+from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion, fit_for_log
 
 BLOCK_EXIT = 2
 _HINTS = {126: " (found, but not executable)", 127: " (a command it calls was not found)"}
 _IGNORED = ("suppressOutput", "additionalContext")
 
 
-def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int) -> Answer:
-    """What the command said about `document`. Raises HookFault when it failed or cannot be understood."""
+def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int, event_name: str) -> Answer:
+    """What the command said about `document`, the hook point being told to it as `event_name`.
+
+    Raises HookFault when it failed or cannot be understood.
+    """
     messages = ["it left a process behind, which was ended"] if ended.left_behind else []
     if ended.is_timed_out:
         raise HookFault(f"no answer within its timeout of {timeout_ms} ms{_said(ended)}")
@@ -45,12 +50,23 @@ def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int) -> Ans
     if not text.startswith(b"{"):
         plain = text.decode("utf-8", "replace").strip()
         return Answer(None, [*messages, *([fit_for_log(plain)] if plain else [])])
-    reading = _Reading(document, _parsed(text), messages)
+    reading = _Reading(document, event_name, _parsed(text), messages)
     return Answer(reading.opinion(), reading.messages)
 
 
-Decision: TypeAlias = Literal["allow", "block"]
-_DECISIONS: dict[str, Decision] = {"allow": "allow", "approve": "allow", "block": "block", "deny": "block"}
+Word: TypeAlias = Literal["allow", "ask", "block"]
+_WORDS: dict[str, Word] = {"allow": "allow", "approve": "allow", "ask": "ask", "block": "block", "deny": "block"}
+_STRICTER: tuple[Word, ...] = ("block", "ask")
+_NO_REASON = "no reason given"
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """One of the forms in which an answer may decide."""
+
+    word: Word
+    reason: str | None = None
+    code: str | None = None
 
 
 @dataclass(slots=True)
@@ -58,6 +74,7 @@ class _Reading:
     """One JSON answer being read; collects what is to be told beside its opinion."""
 
     document: PayloadDocument
+    event_name: str
     answer: Mapping[str, Any]
     messages: list[str] = field(default_factory=list)
 
@@ -66,11 +83,17 @@ class _Reading:
             if key not in _KEYS:
                 raise HookFault(f"its answer has an unknown key {key!r}{did_you_mean(key, _KEYS)}")
         self._tell()
-        blocks = [block for read in (self._decision, self._continue, self._permission) if (block := read()) is not None]
+        said = [self._decision(), self._continue(), self._permission()]
         changes = self._changes()
-        if blocks:
-            return blocks[0]
+        for word in _STRICTER:
+            for form in said:
+                if form.word == word:
+                    return self._stricter(form, changes)
         return Modify(changes) if changes else None
+
+    def _stricter(self, form: _Said, changes: dict[str, Json]) -> Opinion:
+        reason = form.reason or _NO_REASON
+        return Block(reason, form.code) if form.word == "block" else AskPerson(reason, changes)
 
     def _tell(self) -> None:
         message = self._text("systemMessage")
@@ -78,27 +101,22 @@ class _Reading:
             self.messages.append(fit_for_log(message))
         self.messages += [f"{key} is ignored" for key in _IGNORED if key in self.answer]
 
-    def _decision(self) -> Block | None:
-        decision = _decision_in(self.answer, "decision")
-        reason, code = self._text("reason"), self._text("code")
-        return Block(reason or "no reason given", code) if decision == "block" else None
+    def _decision(self) -> _Said:
+        return _Said(_word_in(self.answer, "decision"), self._text("reason"), self._text("code"))
 
-    def _continue(self) -> Block | None:
+    def _continue(self) -> _Said:
         goes_on = self.answer.get("continue", True)
         if not isinstance(goes_on, bool):
             raise HookFault(f"`continue` is true or false, not {goes_on!r}")
-        reason = self._text("stopReason")
-        return None if goes_on else Block(reason or "no reason given", self._text("code"))
+        return _Said("allow" if goes_on else "block", self._text("stopReason"), self._text("code"))
 
-    def _permission(self) -> Block | None:
+    def _permission(self) -> _Said:
         specific = _object_in(self.answer, "hookSpecificOutput")
-        decision = _decision_in(specific, "permissionDecision")
-        reason = _text_in(specific, "permissionDecisionReason")
         self.messages += [f"hookSpecificOutput.{key} is ignored" for key in specific if key not in _SPECIFIC_KEYS]
-        event = _text_in(specific, "hookEventName")
-        if event not in (None, self.document["hook"]):
-            self.messages.append(f"hookEventName is {event!r}, but this is {self.document['hook']}")
-        return Block(reason or "no reason given") if decision == "block" else None
+        event, point = _text_in(specific, "hookEventName"), self.document["hook"]
+        if event not in (None, self.event_name, point, alias_of(point)):
+            self.messages.append(f"hookEventName is {event!r}, but this is {self.event_name}")
+        return _Said(_word_in(specific, "permissionDecision"), _text_in(specific, "permissionDecisionReason"))
 
     def _changes(self) -> dict[str, Json]:
         changes = dict(_object_in(self.answer, "modify"))
@@ -107,8 +125,12 @@ class _Reading:
                 raise HookFault(f"both `modify` and `patch` change {name!r}")
             changes[name] = merge_patch(self.document.get(name), patch)
         specific = _object_in(self.answer, "hookSpecificOutput")
-        if "updatedInput" in specific:
-            changes["input"] = specific["updatedInput"]
+        if specific.get("updatedInput") is not None:
+            if "input" in changes:
+                raise HookFault("both `updatedInput` and `modify` or `patch` change 'input'")
+            updated = _object_in(specific, "updatedInput")
+            is_effect = self.document["hook"] == HookType.EFFECT_PRE_ATTEMPT
+            changes["input"] = input_of_update(self.document, updated) if is_effect else dict(updated)
         return changes
 
     def _text(self, key: str) -> str | None:
@@ -152,13 +174,13 @@ def _parsed(text: bytes) -> Mapping[str, Any]:
     return parsed
 
 
-def _decision_in(holder: Mapping[str, Any], key: str) -> Decision | None:
+def _word_in(holder: Mapping[str, Any], key: str) -> Word:
     word = holder.get(key)
     if word is None:
-        return None
-    if not isinstance(word, str) or word not in _DECISIONS:
-        raise HookFault(f"`{key}` is allow or block, not {word!r}")
-    return _DECISIONS[word]
+        return "allow"
+    if not isinstance(word, str) or word not in _WORDS:
+        raise HookFault(f"`{key}` is allow, block or ask, not {word!r}")
+    return _WORDS[word]
 
 
 def _text_in(holder: Mapping[str, Any], key: str) -> str | None:

@@ -1,8 +1,8 @@
 """Hooks that are commands: the payload as one JSON document on stdin, the answer by exit code and stdout.
 
-The document is the payload plus `protocol`, `hook_event_name`, `cwd`, `run_dir` and `transcript_path`. A long string
-comes as {path, bytes, sha256, head}: the file holds it whole, and scripts that only look at small fields never meet a
-document of many megabytes.
+The document is the payload plus `protocol`, `hook_event_name`, `cwd`, `run_dir` and `transcript_path`; at effect points
+also what hooks of CLI agents expect (tool_view.py). A long string comes as {path, bytes, sha256, head}: the file holds
+it whole, and scripts that only look at small fields never meet a document of many megabytes.
 """
 
 from __future__ import annotations
@@ -14,12 +14,14 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from hooks.definition.hook_files import script_index
 from hooks.jsonio import canonical
 from hooks.pipeline.command_answers import read_answer
-from hooks.pipeline.command_process import Command, run_command
-from hooks.pipeline.deliberation import Answer, Deliberation
+from hooks.pipeline.command_process import Command, Ended, run_command
 from hooks.pipeline.dispatch import Json, PayloadDocument, RunSetting
+from hooks.pipeline.floor import Answer, Floor
 from hooks.pipeline.listeners import Listener
+from hooks.pipeline.tool_view import tool_view
 from hooks.pipeline.verdicts import HookFault
 from hooks.processes.launch import CouldNotStartError
 
@@ -39,16 +41,21 @@ class CommandHook:
         self.timeout_ms = listener.entry.timeout_ms or DEFAULT_TIMEOUT_MS
         self._setting = setting
 
-    async def ask(self, deliberation: Deliberation) -> None:
+    async def ask(self, floor: Floor) -> None:
         """Run the command on the payload as it stands, and have its answer heard."""
+        if not floor.invites(self.listener):
+            return
         started = time.perf_counter()
         try:
-            answer: Answer | HookFault = await self._answer(deliberation.document)
+            answer: Answer | HookFault = read_answer(
+                await self.run(floor.document), floor.document, self.timeout_ms, self.listener.declared_as
+            )
         except HookFault as fault:
             answer = fault
-        deliberation.hear(self.listener, answer, round((time.perf_counter() - started) * 1000, 3))
+        floor.hear(self.listener, answer, round((time.perf_counter() - started) * 1000, 3))
 
-    async def _answer(self, document: PayloadDocument) -> Answer:
+    async def run(self, document: PayloadDocument) -> Ended:
+        """Run the command and tell how it ended, whatever that means. Raises HookFault if it could not be started."""
         command = Command(
             argv=self._argv(),
             directory=self._setting.working_directory,
@@ -58,18 +65,22 @@ class CommandHook:
         )
         stdin = self._stdin(document)
         try:
-            ended = await run_command(command, stdin, timeout_ms=self.timeout_ms, grace_ms=self._setting.grace_ms)
+            return await run_command(command, stdin, timeout_ms=self.timeout_ms, grace_ms=self._setting.grace_ms)
         except CouldNotStartError as error:
             raise HookFault(str(error)) from error
-        return read_answer(ended, document, self.timeout_ms)
 
     def _argv(self) -> list[str]:
-        """The command, with a relative program looked for beside the declaring file."""
-        assert self.listener.entry.argv
-        program, *arguments = self.listener.entry.argv
-        if "/" in program:
-            program = str((self.listener.directory / program).absolute())
-        return [program, *arguments]
+        """The command, with the files it consists of looked for beside the declaring file."""
+        argv = list(self.listener.entry.argv or ())
+        script = script_index(argv)
+        if "/" in argv[0]:
+            argv[0] = self._beside_declaration(argv[0])
+        if script is not None:
+            argv[script] = self._beside_declaration(argv[script])
+        return argv
+
+    def _beside_declaration(self, path: str) -> str:
+        return str((self.listener.directory / path).absolute())
 
     def _environment(self, document: PayloadDocument) -> dict[str, str]:
         # bash and sh would run the file that these name before the hook.
@@ -87,8 +98,9 @@ class CommandHook:
         setting = self._setting
         whole = {
             **document,
+            **tool_view(document),
             "protocol": PROTOCOL,
-            "hook_event_name": document["hook"],
+            "hook_event_name": self.listener.declared_as,
             "cwd": str(setting.working_directory),
             "run_dir": str(setting.run_directory),
             "transcript_path": str(setting.transcript),

@@ -1,202 +1,273 @@
 """One dispatch under way: the payload as it stands, and what each hook has said so far.
 
-Hooks are heard one after another; each is shown what the one before left. The first "no" ends the deliberation: what
-is left is not asked and recorded as not_run. Hearing is pure bookkeeping, safe in whichever thread asks.
+Hooks that decide are heard in order; each is shown what the one before left. The first "no" ends it: whoever was not
+asked by then is recorded as not_run. Hooks that look on are heard after that, about the payload as it came out, with
+the verdict in it. Hearing is pure bookkeeping, safe in whichever thread asks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from hooks.definition.hook_points import RULES, HookType
-from hooks.errors import JsonBorderError, describe_exception
-from hooks.events.payloads import HookChange, HookDecided, HookDecision
-from hooks.jsonio import check
-from hooks.pipeline.changes import checked_changes
-from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
+from hooks.errors import describe_exception
+from hooks.events.payloads import ErrorInfo, HookChange, HookDecided, HookDecision, PluginState
+from hooks.pipeline.dispatch import Ask, Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
 from hooks.pipeline.effective import payload_digest
-from hooks.pipeline.hook_points import read_payload
+from hooks.pipeline.floor import Answer
+from hooks.pipeline.judging import NOT_ASKED, NOT_RUN, Decision, failed, judged
+from hooks.pipeline.lazy_payload import payload_of
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.payload_base import HookPayload
-from hooks.pipeline.verdicts import (
-    Block,
-    HookFault,
-    Modify,
-    Opinion,
-    PluginViolationError,
-    ViolationClass,
-    fit_for_log,
-)
+from hooks.pipeline.verdicts import HookFault, PluginViolationError, ViolationClass
 
-DecisionOutcome: TypeAlias = Literal["allow", "changed", "block", "error", "ignored_error", "not_run"]
+Resolve: TypeAlias = Callable[[Json], Json]
+
+_VIOLATIONS: dict[str, ViolationClass] = {"block": "policy", "error": "hook_error"}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a hook said, and what it wants people to see."""
+class Noted:
+    """What one hook has come to; `before` has the values of the fields it changed."""
 
-    opinion: Opinion = None
+    listener: Listener
+    decision: Decision
+    before: Mapping[str, Json]
+    duration_ms: float = 0.0
     messages: Sequence[str] = ()
+    state: PluginState | None = None
 
+    @property
+    def tells(self) -> bool:
+        return self.decision.outcome != "allow" or bool(self.messages) or self.state is not None
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What an answer comes to."""
-
-    outcome: DecisionOutcome
-    changed: dict[str, HookChange] = field(default_factory=dict)
-    reason: str | None = None
-    code: str | None = None
-    details: dict[str, Json] = field(default_factory=dict)
+    def as_logged(self) -> HookDecision:
+        listener, decision = self.listener, self.decision
+        return HookDecision(
+            plugin=listener.name,
+            origin=listener.member.origin,
+            digest=listener.digest,
+            mode=listener.mode,
+            outcome=decision.outcome,
+            changed={
+                name: HookChange(before=self.before[name], after=value) for name, value in decision.changes.items()
+            },
+            reason=decision.reason,
+            code=decision.code,
+            details=dict(decision.details),
+            messages=list(self.messages),
+            state=self.state,
+            duration_ms=self.duration_ms,
+        )
 
 
 class Deliberation:
-    """Holds the payload in force; `hear` is the only thing that changes it."""
+    """Holds the payload in force; `hear` and `repeat` are the only things that change it."""
 
     def __init__(self, dispatch: Dispatch, document: PayloadDocument) -> None:
         self.dispatch = dispatch
         self.document = document
-        self.decisions: list[HookDecision] = []
-        self.is_over = False
         self._first_document = document
         self._payload: HookPayload | None = None
+        self._noted: list[Noted] = []
         self._changes: dict[str, Json] = {}
-        self._violation: PluginViolationError | None = None
-        self._messages: list[str] = []
+        self._violation: Noted | None = None
+        self._asks: list[Noted] = []
+        self._looks_on = False
 
     @property
     def payload(self) -> HookPayload:
         """The payload as it stands, for hooks in Python: one object for all, until one of them changes it."""
         if self._payload is None:
-            self._payload = read_payload(self.document)
+            self._payload = payload_of(self.document)
         return self._payload
+
+    @property
+    def is_over(self) -> bool:
+        """A hook said no, and those that decide are not asked any more."""
+        return self._violation is not None and not self._looks_on
+
+    @property
+    def heard(self) -> int:
+        """How many hooks are done with, asked or not."""
+        return len(self._noted)
+
+    def begin_looking_on(self) -> None:
+        """All is decided: from here on hooks see the final payload and the verdict."""
+        self.document = self.final_document()
+        self._looks_on = True
+        self._payload = None
+
+    def final_document(self) -> PayloadDocument:
+        """The payload as it came out, with the verdict."""
+        return self.document if self._looks_on else {**self.document, "verdict": self._verdict_view()}
+
+    def invites(self, listener: Listener) -> bool:
+        """Whether the hook's `if` has it asked; if not, or if that cannot be said, that is noted."""
+        if listener.condition is None:
+            return True
+        try:
+            is_asked = listener.applies_to(self.document)
+        except HookFault as fault:
+            self.hear(listener, fault, 0.0)
+            return False
+        if not is_asked:
+            self.pass_over(listener)
+        return is_asked
+
+    def pass_over(self, listener: Listener) -> None:
+        """Note that a hook's own condition has it not asked."""
+        self._note(Noted(listener, NOT_ASKED, {}))
 
     def hear(self, listener: Listener, answer: Answer | HookFault, duration_ms: float) -> None:
         """Take in what the next hook said."""
-        if isinstance(answer, Answer):
-            try:
-                self._take(listener, answer, duration_ms)
-            except HookFault as fault:
-                self._fail(listener, fault, duration_ms, answer.messages)
-            except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
-                unreadable = HookFault(f"its answer cannot be read: {describe_exception(error)}")
-                self._fail(listener, unreadable, duration_ms, answer.messages)
-        else:
-            self._fail(listener, answer, duration_ms)
+        if isinstance(answer, HookFault):
+            self._note(Noted(listener, failed(answer, listener, self.dispatch), {}, duration_ms))
+            return
+        messages = self._shown(answer.messages)
+        try:
+            decision = judged(answer.opinion, listener, self.document, self.dispatch)
+        except HookFault as fault:
+            decision = failed(fault, listener, self.dispatch)
+        except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
+            unreadable = HookFault(f"its answer cannot be read: {describe_exception(error)}")
+            decision = failed(unreadable, listener, self.dispatch)
+        self._note(self._noted_now(listener, decision, duration_ms, messages, answer.state))
+
+    def repeat(self, listener: Listener, logged: HookDecision, resolve: Resolve) -> None:
+        """Take in what the log says that the next hook said; it is not asked again."""
+        decision = Decision(
+            outcome=logged.outcome,
+            changes={name: resolve(change.after) for name, change in logged.changed.items()},
+            reason=logged.reason,
+            code=logged.code,
+            details={name: resolve(value) for name, value in logged.details.items()},
+        )
+        self._note(self._noted_now(listener, decision, logged.duration_ms, logged.messages, None))
 
     def skip(self, listener: Listener) -> None:
         """Note that a hook was not asked, since one before it ended the deliberation."""
-        self._note(listener, Decision("not_run"))
+        self._note(Noted(listener, NOT_RUN, {}))
 
     def verdict(self, *, record_all: bool, supersedes: int | None) -> Verdict:
         """What it came to."""
         outcome = self._outcome()
-        told = outcome != "allow" or any(_tells(decision) for decision in self.decisions)
-        stops = self._violation is not None and RULES[HookType(self.dispatch.hook)].can_block
+        told = outcome != "allow" or any(noted.tells for noted in self._noted)
+        asks = self._questions() if outcome == "ask" else ()
         return Verdict(
             outcome=outcome,
             changes=self._changes,
-            violation=self._violation.as_error_info() if self._violation is not None and stops else None,
+            violation=self._as_violation(),
+            asks=asks,
+            payload_digest=payload_digest(self.document) if asks else "",
             decided=self._decided(outcome, supersedes) if told or record_all or supersedes is not None else None,
-            messages=tuple(self._messages),
+            messages=tuple(self._messages()),
         )
 
-    def _take(self, listener: Listener, answer: Answer, duration_ms: float) -> None:
-        match answer.opinion:
-            case None:
-                decision = Decision("allow")
-            case Modify(fields):
-                changed = self._change(checked_changes(self.document, fields, self.dispatch.accepts))
-                decision = Decision("changed" if changed else "allow", changed=changed)
-            case Block() as no:
-                decision = _refusal(no)
-        self._note(listener, decision, duration_ms, answer.messages)
-        if decision.outcome == "block":
-            self._end(listener, decision, "policy")
+    # ---- hearing ---------------------------------------------------------------------------------------------------
 
-    def _fail(self, listener: Listener, fault: HookFault, duration_ms: float, messages: Sequence[str] = ()) -> None:
-        if listener.error_blocks:
-            decision = Decision("error", reason=fault.reason)
-            self._end(listener, decision, "hook_error")
-        else:
-            decision = Decision("ignored_error", reason=fault.reason)
-            self._messages.append(f"{listener.name}: ignored: {fault.reason}")
-        self._note(listener, decision, duration_ms, messages)
+    def _noted_now(
+        self,
+        listener: Listener,
+        decision: Decision,
+        duration_ms: float,
+        messages: Sequence[str],
+        state: PluginState | None,
+    ) -> Noted:
+        before = {name: self.document[name] for name in decision.changes}
+        return Noted(listener, decision, before, duration_ms, messages, state)
 
-    def _change(self, changes: dict[str, Json]) -> dict[str, HookChange]:
-        if not changes:
-            return {}
-        before = self.document
-        self.document = {**before, **changes}
-        self._payload = None
-        self._changes.update(changes)
-        return {name: HookChange(before=before[name], after=value) for name, value in changes.items()}
+    def _note(self, noted: Noted) -> None:
+        self._noted.append(noted)
+        decision = noted.decision
+        if decision.changes:
+            self.document = {**self.document, **decision.changes}
+            self._payload = None
+            self._changes.update(decision.changes)
+        if decision.outcome == "ask":
+            self._asks.append(noted)
+        # Of hooks that are asked side by side several may say no; the first in order is the one that is reported.
+        if decision.outcome in _VIOLATIONS and self._violation is None:
+            self._violation = noted
 
-    def _end(self, listener: Listener, decision: Decision, error_class: ViolationClass) -> None:
-        self.is_over = True
-        self._violation = PluginViolationError(
-            hook=self.dispatch.hook,
-            plugin=listener.name,
-            reason=decision.reason or "",
-            error_class=error_class,
-            code=decision.code,
-            details=decision.details,
-        )
+    def _shown(self, messages: Sequence[str]) -> list[str]:
+        return [self.dispatch.mask(message) for message in messages if message.strip()] if messages else []
 
-    def _note(
-        self, listener: Listener, decision: Decision, duration_ms: float = 0.0, messages: Sequence[str] = ()
-    ) -> None:
-        messages = [message for message in messages if message.strip()]
-        self._messages += [f"{listener.name}: {message}" for message in messages]
-        self.decisions.append(
-            HookDecision(
-                plugin=listener.name,
-                origin=listener.member.origin,
-                digest=listener.digest,
-                mode=listener.entry.mode,
-                outcome=decision.outcome,
-                changed=decision.changed,
-                reason=decision.reason,
-                code=decision.code,
-                details=decision.details,
-                messages=messages,
-                duration_ms=duration_ms,
-            )
-        )
+    # ---- outcome ---------------------------------------------------------------------------------------------------
 
     def _outcome(self) -> VerdictOutcome:
         if self._violation is not None:
-            return "block" if self._violation.error_class == "policy" else "error"
+            return "block" if self._violation.decision.outcome == "block" else "error"
+        if self._asks:
+            return "ask"
         return "changed" if self._changes else "allow"
 
-    def _decided(self, outcome: VerdictOutcome, supersedes: int | None) -> HookDecided:
-        dispatch = self.dispatch
-        return HookDecided(
-            hook=dispatch.hook,
-            activity_id=dispatch.activity_id,
-            attempt_id=dispatch.attempt_id,
-            node_id=dispatch.node_id,
-            ordinal=dispatch.ordinal,
-            payload_digest=payload_digest(self._first_document),
-            verdict=outcome,
-            decisions=self.decisions,
-            supersedes=supersedes,
+    def _verdict_view(self) -> dict[str, Json]:
+        said = self._violation or next(iter(self._asks), None)
+        return {
+            "outcome": self._outcome(),
+            "plugin": None if said is None else said.listener.name,
+            "reason": None if said is None else said.decision.reason,
+            "code": None if said is None else said.decision.code,
+        }
+
+    def _as_violation(self) -> ErrorInfo | None:
+        said = self._violation
+        if said is None or not RULES[HookType(self.dispatch.hook)].can_block:
+            return None
+        return PluginViolationError(
+            hook=self.dispatch.hook,
+            plugin=said.listener.name,
+            reason=said.decision.reason or "",
+            error_class=_VIOLATIONS[said.decision.outcome],
+            code=said.decision.code,
+            details=said.decision.details,
+        ).as_error_info()
+
+    def _questions(self) -> tuple[Ask, ...]:
+        return tuple(
+            Ask(
+                plugin=noted.listener.name,
+                reason=noted.decision.reason or "",
+                approvers=tuple(noted.listener.entry.approvers),
+                deadline_ms=noted.listener.entry.deadline_ms,
+                on_timeout=noted.listener.entry.on_timeout,
+            )
+            for noted in self._asks
         )
 
+    def _messages(self) -> list[str]:
+        told = []
+        for noted in self._noted:
+            name = noted.listener.name
+            told += [f"{name}: {message}" for message in noted.messages]
+            if noted.decision.outcome == "ignored_error":
+                told.append(f"{name}: ignored: {noted.decision.reason}")
+        return told
 
-def _tells(decision: HookDecision) -> bool:
-    return decision.outcome != "allow" or bool(decision.messages)
+    def _decided(self, outcome: VerdictOutcome, supersedes: int | None) -> HookDecided:
+        decisions = [noted.as_logged() for noted in self._noted]
+        return decided_of(self.dispatch, payload_digest(self._first_document), outcome, decisions, supersedes)
 
 
-def _refusal(no: Block) -> Decision:
-    """The decision a "no" becomes, held to its types: it goes into the log."""
-    if not isinstance(no.reason, str) or not (no.code is None or isinstance(no.code, str)):
-        raise HookFault("block() takes text for its reason and its code")
-    details = dict(no.details)
-    try:
-        check([no.code, details])
-    except JsonBorderError as error:
-        raise HookFault(f"block() was given what JSON cannot carry: {error}") from error
-    return Decision("block", reason=fit_for_log(no.reason) or "no reason given", code=no.code, details=details)
+def decided_of(
+    dispatch: Dispatch,
+    digest: str,
+    outcome: VerdictOutcome,
+    decisions: list[HookDecision],
+    supersedes: int | None = None,
+) -> HookDecided:
+    """The event that tells what a dispatch came to; `digest` is that of the payload before any hook."""
+    return HookDecided(
+        hook=dispatch.hook,
+        activity_id=dispatch.activity_id,
+        attempt_id=dispatch.attempt_id,
+        node_id=dispatch.node_id,
+        ordinal=dispatch.ordinal,
+        payload_digest=digest,
+        verdict=outcome,
+        decisions=decisions,
+        supersedes=supersedes,
+    )

@@ -15,14 +15,13 @@ from typing import Any
 
 import msgspec
 
-from hooks.definition.hook_points import HookType
+from hooks.definition.hook_files import file_of_command
+from hooks.definition.hook_rules import fault_of_point, faults_of
 from hooks.definition.model import HookEntry
 from hooks.errors import DefinitionError, Place, Problem
 from hooks.events.payloads import HookSetMember
 from hooks.jsonio import canonical
-from hooks.pipeline.listeners import MODE_ORDER, effective_order
-
-SUPPORTED_MODES = MODE_ORDER[:1]
+from hooks.pipeline.listeners import entry_order
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ def resolve_hook_set(entries: Sequence[HookEntry]) -> list[HookSetMember]:
     problems = [problem for entry in entries for problem in _problems(entry)]
     if problems:
         raise DefinitionError(problems)
-    return [_member(entry) for entry in sorted(entries, key=effective_order)]
+    return [_member(entry) for entry in sorted(entries, key=entry_order)]
 
 
 def refresh_hook_set(members: Iterable[HookSetMember]) -> tuple[list[HookSetMember], list[ChangedMember]]:
@@ -69,23 +68,23 @@ def hook_set_digest(members: Iterable[HookSetMember]) -> str:
 
 
 def hook_file(entry: HookEntry) -> Path | None:
-    """The file a hook consists of, absolute; None for a module, or a program that is looked up in PATH."""
+    """The file a hook consists of, absolute; None for a module, or a program that is looked up in PATH.
+
+    Behind an interpreter it is the script that counts.
+    """
     directory = Path(entry.declared_in).parent
     if entry.python is not None:
         place = entry.python.rpartition(":")[0]
         return (directory / place).absolute() if place.endswith(".py") else None
-    program = entry.argv[0] if entry.argv else ""
-    return (directory / program).absolute() if "/" in program else None
+    file = file_of_command(entry.argv or [])
+    return None if file is None else (directory / file).absolute()
 
 
 def _problems(entry: HookEntry) -> Iterable[Problem]:
     place = Place(entry.declared_in, 1, 1) if entry.declared_in else None
-    for point in entry.on:
-        if point not in frozenset(HookType):
-            known = ", ".join(HookType)
-            yield Problem(f"hook {entry.name}: there is no hook point {point!r}", place, f"use one of {known}")
-    if entry.mode not in SUPPORTED_MODES:
-        yield Problem(f"hook {entry.name}: mode {entry.mode} is not supported yet", place, "leave `mode` out")
+    faults = [fault for word in entry.on if (fault := fault_of_point(word)) is not None]
+    for fault in faults or faults_of(entry):
+        yield Problem(f"hook {entry.name}: {fault.message}", place, fault.fix)
     if not (entry.argv or entry.python):
         yield Problem(f"hook {entry.name} has neither `argv` nor `python`", place, "give one of the two")
     file = hook_file(entry)

@@ -1,28 +1,24 @@
-"""Who listens: a member of the hook set with its `match` made ready, and the order in which hooks are asked."""
+"""Who listens: one hook at one point, with its `match` made ready, and the order in which hooks are asked."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from pathlib import Path
 
 import msgspec
 
+from hooks.definition.hook_points import MODES, RULES, HookType, Mode, point_named
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookSetMember
-from hooks.pipeline.dispatch import Subject
+from hooks.expressions.cel import CelError, Program, compile_expression, evaluate
+from hooks.pipeline.dispatch import PayloadDocument, Subject
+from hooks.pipeline.verdicts import HookFault
 
 DEFAULT_PRIORITY = 50
-MODE_ORDER = ("sequential", "transform", "concurrent", "audit", "fire_and_forget")
-ORIGIN_ORDER = ("user", "project", "workflow", "node", "flag")
-
-
-def effective_order(entry: HookEntry) -> tuple[int, int, int]:
-    """Sort key of the order hooks are asked in; a stable sort leaves the position in a list as the last word."""
-    priority = DEFAULT_PRIORITY if entry.priority is None else entry.priority
-    return MODE_ORDER.index(entry.mode), priority, ORIGIN_ORDER.index(entry.origin)
+ORIGIN_ORDER = ("user", "project", "workflow", "node", "flag", "program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +34,44 @@ class Glob:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """An entry's `if`, compiled; or why it cannot be."""
+
+    program: Program | None
+    problem: str = ""
+
+    def holds_for(self, document: PayloadDocument) -> bool:
+        """Raises HookFault for what cannot be evaluated or is neither true nor false: that is never just false."""
+        if self.program is None:
+            raise HookFault(f"its `if` cannot be used: {self.problem}")
+        try:
+            value = evaluate(self.program, {"payload": document})
+        except CelError as error:
+            raise HookFault(f"its `if` cannot be evaluated: {error.message}") from error
+        if not isinstance(value, bool):
+            raise HookFault(f"its `if` is neither true nor false, but {value!r}")
+        return value
+
+
+@dataclass(frozen=True, slots=True)
 class Listener:
-    """One hook of the set. Whether a failure of it blocks is decided by its mode where the entry does not say."""
+    """One hook at one point, with the mode it has there.
+
+    `name` is that of the member, followed by the hook's own where a member has several; `declared_as` is the word under
+    which its `on` names the point. Whether a failure blocks is decided by the mode where the entry does not say.
+    """
 
     member: HookSetMember
     entry: HookEntry
+    point: HookType
+    declared_as: str
+    name: str
+    mode: Mode
+    priority: int
     globs: tuple[Glob, ...]
-
-    @property
-    def name(self) -> str:
-        return self.member.name
+    condition: Condition | None = None
+    hook_key: tuple[int, int] = (0, 0)
+    """Which loaded hook it is: of which plugin of the member, and which of its hooks."""
 
     @property
     def digest(self) -> str:
@@ -62,32 +86,100 @@ class Listener:
     def error_blocks(self) -> bool:
         if self.entry.on_error is not None:
             return self.entry.on_error == "fail"
-        return self.entry.mode not in ("audit", "fire_and_forget")
+        return self.mode not in ("audit", "fire_and_forget")
 
     def matches(self, subject: Subject) -> bool:
         if self.member.node_id is not None and self.member.node_id != subject.node_id:
             return False
         return all(glob.matches(subject) for glob in self.globs)
 
+    def applies_to(self, document: PayloadDocument) -> bool:
+        """Whether its `if` has it asked about this payload. Raises HookFault."""
+        return self.condition is None or self.condition.holds_for(document)
 
-def listener_of(member: HookSetMember) -> Listener:
-    """The member made ready to be held against subjects."""
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What a Python hook declares of itself; all left out for a command, whose entry says everything."""
+
+    name: str = ""
+    """Of the hook, whole; that of the member where it is left out."""
+    points: tuple[HookType, ...] = ()
+    mode: Mode | None = None
+    priority: int | None = None
+    hook_key: tuple[int, int] = (0, 0)
+
+
+def listeners_of(member: HookSetMember, manners: Iterable[Manner] = (Manner(),)) -> list[Listener]:
+    """The listeners a member comes to: each of its hooks, at each of its points.
+
+    A hook that declares its points is asked at those of them that the entry names, and at all of them if it names none;
+    one that declares none is asked where the entry says.
+    """
     entry = msgspec.convert(member.entry, HookEntry)
-    return Listener(member, entry, tuple(_globs(entry)))
+    globs, condition = tuple(_globs(entry)), _condition(entry)
+    words = {point: word for word in entry.on if (point := point_named(word)) is not None}
+    found = []
+    for manner in manners:
+        points = [point for point in manner.points if point in words or not words] if manner.points else [*words]
+        for point in points:
+            found.append(
+                Listener(
+                    member=member,
+                    entry=entry,
+                    point=point,
+                    declared_as=words.get(point, point.value),
+                    name=manner.name or member.name,
+                    mode=entry.mode or manner.mode or RULES[point].default_mode,
+                    priority=_first(entry.priority, manner.priority, DEFAULT_PRIORITY),
+                    globs=globs,
+                    condition=condition,
+                    hook_key=manner.hook_key,
+                )
+            )
+    return found
 
 
-def listeners_by_point(members: Sequence[HookSetMember]) -> dict[str, tuple[Listener, ...]]:
-    """For each hook point somebody listens to: who, in the order of the set."""
+def in_order(listeners: Iterable[Listener]) -> list[Listener]:
+    """In the order hooks are asked: mode, final ones last of those that decide, priority, scope, position."""
+    return sorted(listeners, key=_order)
+
+
+def by_point(listeners: Iterable[Listener]) -> dict[str, tuple[Listener, ...]]:
+    """For each hook point somebody listens to: who, in the order they are asked."""
     found: dict[str, list[Listener]] = {}
-    for listener in map(listener_of, members):
-        for point in dict.fromkeys(listener.entry.on):
-            found.setdefault(point, []).append(listener)
+    for listener in in_order(listeners):
+        found.setdefault(listener.point, []).append(listener)
     return {point: tuple(listening) for point, listening in found.items()}
+
+
+def entry_order(entry: HookEntry) -> tuple[int, int]:
+    """Sort key of a hook set as it is pinned; where each hook is asked its mode comes first."""
+    return _first(entry.priority, DEFAULT_PRIORITY), ORIGIN_ORDER.index(entry.origin)
+
+
+def _order(listener: Listener) -> tuple[int, int, int]:
+    # A final hook is asked when all that may change or forbid anything have spoken, and before those that look on.
+    turn = MODES.index("concurrent") + 0.5 if listener.entry.final else MODES.index(listener.mode)
+    return int(turn * 2), listener.priority, ORIGIN_ORDER.index(listener.member.origin)
+
+
+def _first(*given: int | None) -> int:
+    return next(value for value in given if value is not None)
+
+
+def _condition(entry: HookEntry) -> Condition | None:
+    if entry.condition is None:
+        return None
+    try:
+        return Condition(compile_expression(entry.condition))
+    except CelError as error:
+        return Condition(None, error.message)
 
 
 def _globs(entry: HookEntry) -> list[Glob]:
     match = entry.match
-    keys = {
+    keys: Mapping[str, Sequence[str]] = {
         "node_id": match.node,
         "component_type": match.component_type,
         "executor": match.executor,

@@ -7,16 +7,20 @@ loaded by `open`, and only when there is a hook.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from hooks.events.payloads import HookSetMember
+from hooks.definition.hook_points import HookType
+from hooks.events.payloads import HookDecided, HookSetMember
 from hooks.pipeline.dispatch import Dispatch, Json, RunSetting, Subject, Verdict
-from hooks.pipeline.listeners import Listener, listeners_by_point
+from hooks.pipeline.listeners import Listener, by_point, listeners_of
+from hooks.pipeline.plugins import PluginSet, Registered, plugins_of
 
 if TYPE_CHECKING:
-    from hooks.pipeline.chain import Chain
+    from hooks.pipeline.opening import OpenedHooks
+
+DRAIN_S = 5.0
 
 
 def _as_it_stands(value: Json) -> Json:
@@ -38,8 +42,14 @@ class Pipeline:
         record_hooks: Literal["changes", "all"] = "changes",
         command_grace_ms: int = 2_000,
         resolve: Callable[[Json], Json] = _as_it_stands,
+        states: Mapping[str, Json] | None = None,
+        plugins: Sequence[Registered] = (),
     ) -> None:
-        """`members` in effective order, with the digests of their files now; `resolve` reads a value from its blob."""
+        """`members` in effective order, with the digests of their files now; `resolve` reads a value from its blob.
+
+        `states` is what plugins have kept so far in the run (RunState.plugin_states). `plugins` are a program's own, of
+        this run alone; raises UsageError if one of them is no hook, and then none is registered.
+        """
         self._setting = RunSetting(
             run_id=run_id,
             workflow_id=workflow_id,
@@ -48,22 +58,43 @@ class Pipeline:
             transcript=transcript.absolute(),
             grace_ms=command_grace_ms,
         )
+        self._members = members
+        self._plugins = plugins_of(PluginSet(*plugins)) if plugins else []
         self._record_all = record_hooks == "all"
         self._resolve = resolve
-        self._by_point = listeners_by_point(members)
+        self._states = states or {}
+        self._by_point = by_point(listener for member in members for listener in listeners_of(member))
         self._matching: dict[tuple[str, Subject], tuple[Listener, ...]] = {}
-        self._chain: Chain | None = None
+        self._opened: OpenedHooks | None = None
 
     async def open(self) -> None:
-        """Make the pipeline ready to dispatch."""
-        if self._by_point:
+        """Load and open the plugins, and make the pipeline ready to dispatch. One that cannot be loaded has failed."""
+        if self._members or self._plugins:
             # The one place where a module of ours is loaded late: a run that has no hooks must not pay for pydantic.
-            chain = importlib.import_module("hooks.pipeline.chain")
-            self._chain = chain.Chain(self._setting, record_all=self._record_all, resolve=self._resolve)
+            opening = importlib.import_module("hooks.pipeline.opening")
+            opened: OpenedHooks = await opening.open_hooks(
+                self._members,
+                self._plugins,
+                self._setting,
+                record_all=self._record_all,
+                resolve=self._resolve,
+                states=self._states,
+            )
+            self._opened = opened
+            self._by_point = by_point(opened.listeners)
+            self._matching.clear()
 
-    async def close(self) -> None:
-        """Let go of the hooks."""
-        self._chain = None
+    async def drain(self, timeout_s: float = DRAIN_S) -> list[HookDecided]:
+        """What hooks in the background have said, to be recorded; those that are not done in time are lost.
+
+        To be called at the end of a driver, before `close`.
+        """
+        return [] if self._opened is None else await self._opened.chain.background.drain(timeout_s)
+
+    async def close(self) -> list[str]:
+        """Close the plugins and let go of the hooks; what went wrong with that, for stderr."""
+        opened, self._opened = self._opened, None
+        return [] if opened is None else await opened.close()
 
     def listens(self, hook: str, subject: Subject) -> bool:
         """Whether anybody wants to be asked; without that, a dispatch and its payload can be left out."""
@@ -78,9 +109,13 @@ class Pipeline:
         listeners = self._listeners(dispatch.hook, dispatch.subject)
         if not listeners:
             return Verdict()
-        if self._chain is None:
+        if self._opened is None:
             raise RuntimeError("the pipeline was not opened")
-        return await self._chain.ask(dispatch, listeners)
+        return await self._opened.chain.ask(dispatch, listeners)
+
+    def listeners(self, hook: HookType) -> Sequence[Listener]:
+        """Everybody who listens at a point, whatever the subject, in the order they are asked."""
+        return self._by_point.get(hook, ())
 
     def _listeners(self, hook: str, subject: Subject) -> tuple[Listener, ...]:
         key = (hook, subject)

@@ -1,101 +1,68 @@
 """Hooks that are Python functions: `(payload)` or `(payload, ctx)`, sync or async.
 
-A synchronous function runs in a daemon thread, since it may block; consecutive ones of a dispatch share one. Python
-cannot end a thread: a function that overruns its timeout is abandoned, whatever it still returns is not heard, and
-the hooks after it go on in another thread. An asynchronous function is cancelled at its timeout.
+An asynchronous function runs in the loop and is cancelled at its timeout. A synchronous one runs in a daemon thread,
+since it may block (thread_turns.py). What a function raises or returns is its answer; nothing of it passes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
-from hooks.callables import CallableError, in_thread, load_callable
 from hooks.errors import describe_exception
-from hooks.pipeline.deliberation import Answer, Deliberation
-from hooks.pipeline.dispatch import RunSetting
+from hooks.pipeline.context import HookContext
+from hooks.pipeline.dispatch import Dispatch, RunSetting
+from hooks.pipeline.eager import finish, start
+from hooks.pipeline.floor import Answer, Floor
 from hooks.pipeline.listeners import Listener
-from hooks.pipeline.payload_base import HookPayload
-from hooks.pipeline.verdicts import Block, HookFault, Modify, declared_points
-
-DEFAULT_TIMEOUT_MS = 5_000
-
-
-@dataclass(frozen=True, slots=True)
-class HookContext:
-    """The second argument of a hook that takes one: who it is, and where its run is. The directory is for reading."""
-
-    plugin: str
-    run_id: str
-    workflow_id: str
-    run_directory: Path
-    working_directory: Path
+from hooks.pipeline.memory import Memory
+from hooks.pipeline.plugin_loading import DEFAULT_TIMEOUT_MS
+from hooks.pipeline.plugins import PluginHook, wanted_arguments
+from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify
 
 
 class PythonHook:
-    """One function of the hook set. Loaded before it is first asked; if that fails, the failure is its answer."""
+    """One function of the hook set, ready to be asked."""
 
-    def __init__(self, listener: Listener, setting: RunSetting) -> None:
+    def __init__(self, listener: Listener, hook: PluginHook, memory: Memory, setting: RunSetting) -> None:
         self.listener = listener
-        self.is_sync = False
+        self.is_sync = not _is_async(hook.function)
         self.timeout_ms = listener.entry.timeout_ms or DEFAULT_TIMEOUT_MS
-        self._context = HookContext(
-            plugin=listener.name,
-            run_id=setting.run_id,
-            workflow_id=setting.workflow_id,
-            run_directory=setting.run_directory,
-            working_directory=setting.working_directory,
-        )
-        self._function: Callable[[HookPayload], Any] | None = None
-        self._fault: HookFault | None = None
+        self._function = hook.function
+        self._takes_context = (wanted_arguments(hook.function) or 1) >= 2
+        self._memory = memory
+        self._setting = setting
 
-    async def load(self) -> None:
-        """Load the function, once; in a thread, since a module may do anything while it is executed."""
-        if self._function is not None or self._fault is not None:
+    async def ask(self, floor: Floor) -> None:
+        """Ask an async function, in the loop."""
+        if not floor.invites(self.listener):
             return
-        try:
-            async with asyncio.timeout(self.timeout_ms / 1000):
-                function = await in_thread(self._loaded)
-        except TimeoutError:
-            self._fault = HookFault(f"{self._reference} was not loaded within {self.timeout_ms} ms")
-        except CallableError as error:
-            self._fault = HookFault(str(error))
-        except HookFault as fault:
-            self._fault = fault
-        else:
-            self.is_sync = not _is_async(function)
-            self._function = self._with_context(function)
-
-    async def ask(self, deliberation: Deliberation) -> None:
-        """Ask an async function, or tell why there is none."""
         started = time.perf_counter()
-        answer = await self._answer(deliberation.payload)
-        duration_ms = _milliseconds_since(started)
-        deliberation.hear(self.listener, self.in_time(answer, duration_ms), duration_ms)
+        answer = await self._answer(floor)
+        duration_ms = milliseconds_since(started)
+        floor.hear(self.listener, self.in_time(answer, duration_ms), duration_ms)
 
-    def ask_sync(self, payload: HookPayload) -> Answer | HookFault:
+    def ask_sync(self, floor: Floor) -> Answer | HookFault:
         """Ask a sync function, in the thread this is called in."""
-        assert self._function is not None
         try:
-            return _as_answer(self._function(payload))
+            return self._as_answer(self._call(floor))
         except HookFault as fault:
             return fault
         except BaseException as error:  # noqa: BLE001 - whatever a hook raises is a failure of that hook
             return _raised(error)
 
-    async def _answer(self, payload: HookPayload) -> Answer | HookFault:
-        if self._function is None:
-            assert self._fault is not None, "a hook is loaded before it is asked"
-            return self._fault
+    async def _answer(self, floor: Floor) -> Answer | HookFault:
+        limit: asyncio.Timeout | None = None
         try:
-            async with asyncio.timeout(self.timeout_ms / 1000) as limit:
-                answer = _as_answer(await self._function(payload))
+            coroutine = self._call(floor)
+            step = start(coroutine)
+            if not step.is_done:
+                async with asyncio.timeout(self.timeout_ms / 1000) as limit:
+                    return self._as_answer(await finish(step))
+            return self._as_answer(step.result)
         except HookFault as fault:
             return fault
         except asyncio.CancelledError as error:
@@ -103,119 +70,66 @@ class PythonHook:
                 raise
             return _raised(error)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-            return self.too_late() if limit.expired() else _raised(error)
-        # It may have caught its cancellation and returned all the same.
-        return self.too_late() if limit.expired() else answer
+            return self.too_late() if limit is not None and limit.expired() else _raised(error)
 
     def in_time(self, answer: Answer | HookFault, duration_ms: float) -> Answer | HookFault:
         """The answer, or what is said instead if it took too long.
 
         A hook that blocks the loop (an async one that sleeps, a sync one that never lets go of the interpreter) cannot
-        be ended at its timeout; it is seen to have overrun when it is done.
+        be ended at its timeout; it is seen to have overrun when it is done. So is one that caught its cancellation.
         """
-        return answer if duration_ms <= self.timeout_ms or self._function is None else self.too_late()
+        return answer if duration_ms <= self.timeout_ms else self.too_late()
 
     def too_late(self) -> HookFault:
         """What an overrun timeout is answered with."""
         return HookFault(f"no answer within its timeout of {self.timeout_ms} ms")
 
-    @property
-    def _reference(self) -> str:
-        assert self.listener.entry.python is not None
-        return self.listener.entry.python
+    def _call(self, floor: Floor) -> Any:
+        if self._takes_context:
+            return self._function(floor.payload, self._context(floor.dispatch))
+        return self._function(floor.payload)
 
-    def _loaded(self) -> Callable[..., Any]:
-        function = load_callable(self._reference, self.listener.directory)
-        declared = declared_points(function)
-        strange = [point for point in self.listener.entry.on if declared and point not in declared]
-        if strange:
-            raise HookFault(f"{self._reference} is declared for {', '.join(sorted(declared))}, not for {strange[0]}")
-        return function
+    def _context(self, dispatch: Dispatch) -> HookContext:
+        setting = self._setting
+        return HookContext(
+            plugin=self.listener.name,
+            hook=self.listener.point,
+            ordinal=dispatch.ordinal,
+            run_id=setting.run_id,
+            workflow_id=setting.workflow_id,
+            node_id=dispatch.node_id,
+            activity_id=dispatch.activity_id,
+            attempt_id=dispatch.attempt_id,
+            run_directory=setting.run_directory,
+            working_directory=setting.working_directory,
+            state=self._memory.state,
+        )
 
-    def _with_context(self, function: Callable[..., Any]) -> Callable[[HookPayload], Any]:
-        if not _takes_context(function):
-            return function
-        context = self._context
-        return lambda payload: function(payload, context)
-
-
-async def ask_in_thread(hooks: Sequence[PythonHook], deliberation: Deliberation) -> None:
-    """Ask these synchronous hooks one after another in one thread, and in another one after each that overruns."""
-    waiting = list(hooks)
-    while waiting and not deliberation.is_over:
-        turn = _Turn(waiting, deliberation)
-        await turn.take()
-        waiting = waiting[turn.heard :]
-
-
-class _Turn:
-    """Hooks being asked in a thread, and the loop that watches their time.
-
-    The lock decides between the two for each answer: it is heard, or the turn was given up before.
-    """
-
-    def __init__(self, hooks: Sequence[PythonHook], deliberation: Deliberation) -> None:
-        self.heard = 0
-        self._hooks = hooks
-        self._deliberation = deliberation
-        self._lock = threading.Lock()
-        self._is_given_up = False
-        self._asked_at = time.perf_counter()
-
-    async def take(self) -> None:
-        """Return when every hook has been heard, one has overrun, or the deliberation is over."""
-        thread = in_thread(self._run)
-        try:
-            while not thread.done() and not self._is_given_up:
-                await asyncio.wait({thread}, timeout=self._time_left())
-                if not thread.done():
-                    self._give_up_if_overdue()
-        except asyncio.CancelledError:
-            with self._lock:
-                self._is_given_up = True
-            raise
-        if thread.done():
-            thread.result()
-        else:
-            thread.cancel()
-
-    def _run(self) -> None:
-        for hook in self._hooks:
-            with self._lock:
-                if self._is_given_up or self._deliberation.is_over:
-                    return
-                payload = self._deliberation.payload
-                self._asked_at = time.perf_counter()
-            answer = hook.ask_sync(payload)
-            with self._lock:
-                if self._is_given_up:
-                    return
-                self._hear(hook.in_time(answer, _milliseconds_since(self._asked_at)))
-
-    def _give_up_if_overdue(self) -> None:
-        with self._lock:
-            if self.heard < len(self._hooks) and self._time_left() <= 0:
-                self._is_given_up = True
-                self._hear(self._hooks[self.heard].too_late())
-
-    def _hear(self, answer: Answer | HookFault) -> None:
-        self._deliberation.hear(self._hooks[self.heard].listener, answer, _milliseconds_since(self._asked_at))
-        self.heard += 1
-
-    def _time_left(self) -> float:
-        hook = self._hooks[min(self.heard, len(self._hooks) - 1)]
-        return self._asked_at + hook.timeout_ms / 1000 - time.perf_counter()
+    def _as_answer(self, returned: Any) -> Answer:
+        state = self._memory.taken() if self._takes_context else None
+        if returned is None:
+            return _NO_OPINION if state is None else Answer(None, (), state)
+        if isinstance(returned, Modify | Block | AskPerson):
+            return Answer(returned, (), state)
+        if inspect.iscoroutine(returned):
+            returned.close()
+            raise HookFault("it returned a coroutine; write it as `async def`")
+        kind = type(returned).__name__
+        raise HookFault(f"it returned a {kind}; return None, modify(...), block(...) or ask(...)")
 
 
-def _as_answer(returned: Any) -> Answer:
-    if returned is None:
-        return _NO_OPINION
-    if isinstance(returned, Modify | Block):
-        return Answer(returned)
-    if inspect.iscoroutine(returned):
-        returned.close()
-        raise HookFault("it returned a coroutine; write it as `async def`")
-    raise HookFault(f"it returned a {type(returned).__name__}; return None, modify(...) or block(...)")
+class FailedHook:
+    """A hook that could not be loaded: its failure is its answer, wherever it is asked."""
+
+    is_sync = False
+
+    def __init__(self, listener: Listener, fault: HookFault) -> None:
+        self.listener = listener
+        self._fault = fault
+
+    async def ask(self, floor: Floor) -> None:
+        if floor.invites(self.listener):
+            floor.hear(self.listener, self._fault, 0.0)
 
 
 _NO_OPINION = Answer()
@@ -235,15 +149,5 @@ def _is_async(function: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
 
 
-def _takes_context(function: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):
-        return False  # some built-in without a signature
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    wanted = [p for p in parameters if p.kind in positional and p.default is p.empty]
-    return len(wanted) >= 2
-
-
-def _milliseconds_since(started: float) -> float:
+def milliseconds_since(started: float) -> float:
     return round((time.perf_counter() - started) * 1000, 3)

@@ -1,23 +1,15 @@
-"""The words of a hook: what it is asked at, what it may answer, and what a "no" becomes.
+"""What a hook may answer, and what a "no" becomes.
 
-    from hooks import HookType, block, hook, modify
-
-    @hook(HookType.COMPONENT_PRE_EXECUTE)
-    def cap_tokens(payload):
-        if payload.model_options.get("max_tokens", 0) > 4000:
-            return modify(model_options={**payload.model_options, "max_tokens": 4000})
-
-Returning None is having no opinion; it never overrules another hook.
+Returning None is having no opinion; it never overrules another hook. How a hook is declared stands in declaring.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from hooks.definition.hook_points import HookType as HookType
-from hooks.errors import HooksError, UsageError
+from hooks.errors import HooksError
 from hooks.events.payloads import ErrorInfo
 
 
@@ -37,7 +29,15 @@ class Block:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
-Opinion: TypeAlias = Modify | Block | None
+@dataclass(frozen=True, slots=True)
+class AskPerson:
+    """A person is to decide, about the payload with `fields` changed. Nothing goes on before the answer."""
+
+    reason: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+Opinion: TypeAlias = Modify | Block | AskPerson | None
 
 
 def modify(**fields: Any) -> Modify:
@@ -50,38 +50,9 @@ def block(reason: str, *, code: str | None = None, details: Mapping[str, Any] | 
     return Block(reason, code, dict(details or {}))
 
 
-Hooked = TypeVar("Hooked", bound=Callable[..., Any])
-_DECLARATION = "__hook_points__"
-
-
-def hook(*points: HookType | str) -> Callable[[Hooked], Hooked]:
-    """Declare which hook points a function is written for; to set it at another one is then an error of that hook.
-
-    The function takes `(payload)` or `(payload, ctx)` and may be async. Raises UsageError for no or an unknown point.
-    """
-    if not points:
-        raise UsageError("@hook() names no hook point.", fix=f"Use one of {', '.join(HookType)}.")
-    declared = frozenset(map(_hook_type, points))
-
-    def declare(function: Hooked) -> Hooked:
-        setattr(function, _DECLARATION, declared)
-        return function
-
-    return declare
-
-
-def declared_points(function: Callable[..., Any]) -> frozenset[HookType]:
-    """The points a function was declared for with @hook; empty when it was not."""
-    return getattr(function, _DECLARATION, frozenset())
-
-
-def _hook_type(point: HookType | str) -> HookType:
-    try:
-        return HookType(point)
-    except ValueError:
-        raise UsageError(
-            f"@hook: there is no hook point {point!r}.", fix=f"Use one of {', '.join(HookType)}."
-        ) from None
+def ask(reason: str) -> AskPerson:
+    """The answer that has a person decide; who, and until when, is said where the hook is declared."""
+    return AskPerson(reason)
 
 
 LONGEST_REASON = 4_000
