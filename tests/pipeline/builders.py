@@ -195,11 +195,15 @@ def dispatch_of(
     document: dict[str, Any] | None = None,
     logged: Sequence[DecidedHook] = (),
     accepts: Callable[[str, Any], str | None] = lambda name, value: None,
+    subject: Subject | None = None,
+    ordinal: int = 1,
+    mask: Callable[[Any], Any] = lambda value: value,
 ) -> Dispatch:
     return Dispatch(
         hook=point,
-        ordinal=1,
-        subject=SUBJECTS[node],
+        ordinal=ordinal,
+        subject=SUBJECTS[node] if subject is None else subject,
+        mask=mask,
         payload=lambda: document_at(point, node) if document is None else document,
         **who(node),
         logged=logged,

@@ -98,8 +98,8 @@ async def drive_async(
         return RunReport(run.view())
     interruption = Interruption()
     members, recorder = recorder_of(run)
-    recorder.on_event = on_event
     hook_points = _hook_points(run, members, recorder)
+    recorder.on_event = _telling(hook_points, on_event) if dispatching == "work" else on_event
     context = _context(run, recorder, hook_points, interruption, implementation, one_pass=one_pass)
     handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
     try:
@@ -107,11 +107,23 @@ async def drive_async(
             await hook_points.open()
         await _recover(run, recorder, context.implementation)
         await Driver(context, run.directory, dispatching=dispatching).drive(stays_at_gates=stays_at_gates)
+        await hook_points.finish()
     finally:
         await hook_points.close()
         for number in handled:
             asyncio.get_running_loop().remove_signal_handler(number)
     return RunReport(run.view(), interruption.signal)
+
+
+def _telling(hook_points: HookPoints, on_event: Callable[[Event], None] | None) -> Callable[[Event], None]:
+    """Tell both the caller and the hooks that observe of what has become durable."""
+
+    def tell(event: Event) -> None:
+        if on_event is not None:
+            on_event(event)
+        hook_points.observe(event)
+
+    return tell
 
 
 async def _recover(run: OpenRun, recorder: Recorder, implementation: WorkflowExecutionHooks) -> None:
@@ -133,6 +145,7 @@ def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recor
         transcript=run.directory.log,
         record_hooks=created.record_hooks,
         resolve=recorder.resolve,
+        states=run.state.plugin_states,
     )
     return HookPoints(pipeline, recorder, run.definition)
 
