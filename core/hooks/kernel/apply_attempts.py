@@ -168,6 +168,7 @@ def _effect_settled(state: RunState, payload: EffectSettled, at: int) -> None:
     if attempt.effect is None or not attempt.is_dangling:
         raise IllegalEventError(f"the effect of {payload.attempt_id} settles, but is not dangling")
     attempt.settled = payload
+    attempt.settled_at = at
     if payload.outcome != "unknown":
         _note_outcome(state, attempt, payload.outcome, payload)
 
@@ -195,6 +196,7 @@ def _reconcile_result(state: RunState, payload: ReconcileResult, at: int) -> Non
         error=payload.error,
     )
     attempt.settled = settled
+    attempt.settled_at = at
     _note_outcome(state, attempt, payload.outcome, settled)
     if payload.new_key:
         state.activities[activity_id].epoch += 1

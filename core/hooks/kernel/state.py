@@ -79,6 +79,7 @@ class AttemptState:
     validated: ValidationFinished | None = None
     effect: EffectAttempted | None = None
     settled: EffectSettled | None = None
+    settled_at: int = 0
     reconciled: ReconcileResult | None = None
     stop: CancelDelivered | None = None
     """A signal was announced to what this attempt runs; its answer is no longer its own."""

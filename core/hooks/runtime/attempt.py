@@ -46,8 +46,8 @@ from hooks.runtime.execution_hooks import (
 from hooks.runtime.gates import Stage, gate_digest, open_gate
 from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.output_check import schema_problem
-from hooks.runtime.step import NothingMore, Step, who
-from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, StepError, error_of_exception, step_error
+from hooks.runtime.step import Step, who
+from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 
 T = TypeVar("T")
@@ -109,7 +109,8 @@ def _gate(
     run: RunContext, attempt: AttemptState, node: WorkNode | DecisionNode, stage: Stage, prompt: str, subject: Any
 ) -> Any:
     return open_gate(
-        run,
+        run.state,
+        run.now(),
         node,
         scope=attempt.scope,
         work_activity_id=attempt.activity_id,
@@ -191,9 +192,26 @@ class Attempt(Step):
         changes = await self.run.hook_points.component_pre_execute(self.state)
         self.model_options = changes.get("model_options", self.model_options)
         self.format = changes.get("format", self.format)
+        await self._before_effect()
         if not self.state.is_permitted and self.state.settled is None:
             await self._pass_gate_before()
             self._start_nothing_more()
+
+    async def _before_effect(self) -> None:
+        """Ask the hooks about the call itself, or about a draw that has consequences."""
+        node, hook_points = self.node, self.run.hook_points
+        if isinstance(node, HostExecutorNode):
+            self.bound = await hook_points.effect_pre_attempt(self.state, self.key(), read_only=node.read_only)
+        elif self._has_consequences(node):
+            effective = await hook_points.effect_pre_attempt(self.state, self.key(), read_only=False)
+            self.bound, self.model_options, self.format = (
+                effective["prompt"],
+                effective["model_options"],
+                effective["format"],
+            )
+
+    def _has_consequences(self, node: SubagentNode) -> bool:
+        return any(agent.name == node.agent and not agent.repeatable for agent in self.run.definition.agents)
 
     def _start_nothing_more(self) -> None:
         """Where the driver is stopping or this is being cancelled, go no further."""
@@ -245,8 +263,7 @@ class Attempt(Step):
 
     async def _answer(self, node: SubagentNode) -> Any:
         await self._before_work()
-        agent = next((agent for agent in self.run.definition.agents if agent.name == node.agent), None)
-        if agent is not None and not agent.repeatable:
+        if self._has_consequences(node):
             return await perform_effect(self, self._effect_of_draw(node))
         await self._end_if_timed_out()
         self._fill_environment()

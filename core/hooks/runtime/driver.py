@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Literal, TypeAlias
 
-from hooks.events.payloads import RunCancelled
+from hooks.events.payloads import RunCancelled, RunStarted
 from hooks.ids import ActivityId
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.decide import decide
@@ -61,6 +61,7 @@ class Driver:
 
     async def _passes(self, stays_at_gates: bool) -> StopReason:
         may_start = self._dispatches
+        await self._ask_about_the_run()
         while True:
             self._changed.clear()
             self._take_in_ended()
@@ -74,6 +75,12 @@ class Driver:
                     return self._stop_reason(wake_at)
                 continue
             await self._wait(wake_at)
+
+    async def _ask_about_the_run(self) -> None:
+        """Where a driver died between the start of the run and the start of its first node: ask once more."""
+        state = self._run.state
+        if self._dispatches and state.started_at is not None and state.ended is None and not state.root.nodes:
+            await self._run.hook_points.run_started()
 
     def _goes_on(self, wake_at: int | None, stays_at_gates: bool) -> bool:
         """Whether there is something to sleep for though nothing runs."""
@@ -108,6 +115,8 @@ class Driver:
                 if isinstance(payload, RunCancelled):
                     await self._tell_cancelled()
                 self._run.recorder.record(payload)
+                if isinstance(payload, RunStarted):
+                    await self._run.hook_points.run_started()
                 return True
             case Evaluate() if may_start:
                 self._run.recorder.record(bring_about(self._run, action))
@@ -127,6 +136,7 @@ class Driver:
         }
         activities = [node.activity.activity_id for node in nodes.values() if node.activity is not None]
         await self._run.tell_cancelled(activities, [*nodes])
+        await self._run.hook_points.activities_cancelled(activities, [*nodes])
 
     def _start(self, action: Action, may_start: bool) -> None:
         match action:

@@ -147,7 +147,13 @@ def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recor
         resolve=recorder.resolve,
         states=run.state.plugin_states,
     )
-    return HookPoints(pipeline, recorder, run.definition)
+    return HookPoints(
+        pipeline,
+        recorder,
+        run.definition,
+        now=lambda: run.state.now(run.clock.now_ms()),
+        environ=os.environ,
+    )
 
 
 def _context(

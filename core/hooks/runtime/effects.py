@@ -97,6 +97,7 @@ class _Performance:
             await self._settle()
         if self._is_cancelled():
             raise WorkStopped("cancel")
+        await self.attempt.run.hook_points.effect_post_settle(state)
         return self._judge()
 
     async def settle_once(self) -> None:

@@ -86,7 +86,8 @@ def _fan_out_gate(run: RunContext, wanted: Evaluate, node: Node) -> Payload:
     except UnresolvedReferenceError as error:
         prompt = f"(the prompt of this gate cannot be shown: {error})"
     return open_gate(
-        run,
+        run.state,
+        run.now(),
         node,
         scope=wanted.scope,
         work_activity_id=None,

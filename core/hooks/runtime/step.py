@@ -16,17 +16,13 @@ from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput
 from hooks.runtime.context import RunContext
 from hooks.runtime.execution_hooks import DispatchContext, Leftover, PreparedCall
-from hooks.runtime.step_errors import StepError, step_error
+from hooks.runtime.step_errors import NothingMore, StepError, step_error
 from hooks.runtime.supervision import supervise
 from hooks.secrets import Masker
 
 T = TypeVar("T")
 
 MOMENT_MS = 2_000
-
-
-class NothingMore(Exception):
-    """There is no more to do for the attempt here: it stands at a gate or in doubt, it ended, or the driver stops."""
 
 
 def who(attempt: AttemptState) -> dict[str, Any]:

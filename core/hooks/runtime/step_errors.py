@@ -12,6 +12,10 @@ NOT_STARTED = "NotStarted"
 """The machine was short of disk, descriptors or memory: the driver stops, and the next one makes a new attempt."""
 
 
+class NothingMore(Exception):
+    """There is no more to do for the attempt here: it stands at a gate or in doubt, it ended, or the driver stops."""
+
+
 class StepError(Exception):
     """The attempt fails with `error`."""
 
