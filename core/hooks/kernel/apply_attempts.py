@@ -64,6 +64,7 @@ def _attempt_created(state: RunState, payload: AttemptCreated, at: int) -> None:
         item=payload.item,
         # What an earlier attempt did stays done: this one begins where that one was judged.
         settled=activity.done,
+        settled_at=at if activity.done is not None else 0,
     )
 
 

@@ -51,14 +51,14 @@ def _wait_created(state: RunState, payload: WaitCreated, at: int) -> None:
 
 def _wait_resolved(state: RunState, payload: WaitResolved, at: int) -> None:
     state.requests[payload.request_id] = None
-    wait = _answer(state, payload.wait_id, approved=payload.approved)
+    wait = _answer(state, payload, at)
     wait.by = payload.by
     wait.comment = payload.comment
     _follow(state, wait)
 
 
 def _wait_deadline_exceeded(state: RunState, payload: WaitDeadlineExceeded, at: int) -> None:
-    wait = _answer(state, payload.wait_id, approved=payload.approved)
+    wait = _answer(state, payload, at)
     wait.overdue = True
     _follow(state, wait)
 
@@ -71,12 +71,13 @@ def _wait_closed(state: RunState, payload: WaitClosed, at: int) -> None:
     wait.closed = True
 
 
-def _answer(state: RunState, wait_id: str, *, approved: bool) -> WaitState:
-    wait = state.waits.pop(wait_id, None)
+def _answer(state: RunState, payload: WaitResolved | WaitDeadlineExceeded, at: int) -> WaitState:
+    wait = state.waits.pop(payload.wait_id, None)
     if wait is None:
-        raise IllegalEventError(f"the gate {wait_id} is answered, but not open")
-    state.answered[wait_id] = None
-    wait.approved = approved
+        raise IllegalEventError(f"the gate {payload.wait_id} is answered, but not open")
+    state.answered[payload.wait_id] = None
+    wait.approved = payload.approved
+    wait.answer, wait.answered_at = payload, at
     return wait
 
 

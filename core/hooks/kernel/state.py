@@ -36,6 +36,8 @@ from hooks.events.payloads import (
     Session,
     ValidationFinished,
     WaitCreated,
+    WaitDeadlineExceeded,
+    WaitResolved,
 )
 from hooks.ids import ActivityId, AttemptId, NodeId, RunId
 
@@ -169,6 +171,8 @@ class WaitState:
     by: str = ""
     comment: str = ""
     closed: bool = False
+    answer: WaitResolved | WaitDeadlineExceeded | None = None
+    answered_at: int = 0
 
 
 @dataclass(slots=True)

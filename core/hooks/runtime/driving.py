@@ -105,6 +105,7 @@ async def drive_async(
     try:
         if dispatching == "work":
             await hook_points.open()
+            hook_points.catch_up()
         await _recover(run, recorder, context.implementation)
         await Driver(context, run.directory, dispatching=dispatching).drive(stays_at_gates=stays_at_gates)
         await hook_points.finish()

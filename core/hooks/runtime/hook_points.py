@@ -113,7 +113,7 @@ class HookPoints:
     async def effect_post_settle(self, attempt: AttemptState) -> None:
         """Ask whether what an effect came to may be used; it is never undone. Raises BlockedByHookError."""
         occasion, event = self._occasion(attempt), attempt.settled
-        if event is None or attempt.effect is None:
+        if event is None:
             return
         await self._require(
             HookType.EFFECT_POST_SETTLE, occasion, lambda: effect_post_settle(occasion, event, attempt.settled_at)
@@ -233,38 +233,51 @@ class HookPoints:
                     HookType.WAIT_CREATED, lambda n: wait_created(occasion, created, at, ordinal=n), created.node_id
                 )
             case WaitResolved() | WaitDeadlineExceeded() as resolved:
-                wait = self._answered_wait(resolved.wait_id)
-                if wait is not None:
-                    self._tell_observers(
-                        HookType.WAIT_RESOLVED,
-                        lambda n: wait_resolved(occasion, wait, resolved, at, ordinal=n),
-                        wait.created.node_id,
-                    )
+                for wait in self._answered_waits():
+                    if wait.created.wait_id == resolved.wait_id:
+                        self._observe_answer(wait)
             case ReconcileResult() as result:
-                self._observe_reconciled(result, at)
+                attempts = self._recorder.state.open, self._recorder.state.in_doubt
+                activity_id = ActivityId(result.activity_id)
+                attempt = attempts[0].get(activity_id) or attempts[1].get(activity_id)
+                if attempt is not None:
+                    self._observe_reconciled(attempt, result, at)
             case _ if isinstance(event.payload, RunEnding.__args__):
                 ending: RunEnding = event.payload
                 self._tell_observers(HookType.RUN_FINISHED, lambda n: run_finished(occasion, ending, at, ordinal=n))
 
-    def _observe_reconciled(self, result: ReconcileResult, at: int) -> None:
-        state = self._recorder.state
-        activity_id = ActivityId(result.activity_id)
-        attempt = state.open.get(activity_id) or state.in_doubt.get(activity_id)
-        if attempt is not None and attempt.component is not None:
-            occasion = self._occasion(attempt)
+    def catch_up(self) -> None:
+        """Tell those who observe of what people have answered while nobody drove the run."""
+        for wait in self._answered_waits():
+            self._observe_answer(wait)
+        for attempt in self._recorder.state.open.values():
+            if attempt.reconciled is not None and attempt.reconciled.by is not None:
+                self._observe_reconciled(attempt, attempt.reconciled, attempt.settled_at)
+
+    def _observe_answer(self, wait: WaitState) -> None:
+        occasion, answer = self._run_occasion(), wait.answer
+        if answer is not None:
             self._tell_observers(
-                HookType.EFFECT_RECONCILED,
-                lambda n: effect_reconciled(occasion, result, at, ordinal=n),
-                attempt.node_id,
-                attempt,
+                HookType.WAIT_RESOLVED,
+                lambda n: wait_resolved(occasion, wait, answer, wait.answered_at, ordinal=n),
+                wait.created.node_id,
             )
 
-    def _answered_wait(self, wait_id: str) -> WaitState | None:
-        """The gate that was answered, where somebody still stands at it."""
+    def _observe_reconciled(self, attempt: AttemptState, result: ReconcileResult, at: int) -> None:
+        occasion = self._occasion(attempt)
+        self._tell_observers(
+            HookType.EFFECT_RECONCILED,
+            lambda n: effect_reconciled(occasion, result, at, ordinal=n),
+            attempt.node_id,
+            attempt,
+        )
+
+    def _answered_waits(self) -> list[WaitState]:
+        """Gates that were answered, where somebody still stands at them."""
         state = self._recorder.state
-        nodes = [node for scope in state.scopes.values() for node in scope.nodes.values()]
+        nodes = [node for scope in state.scopes.values() for node in scope.nodes.values() if node.ended_at is None]
         waits = [*(attempt.wait for attempt in state.open.values()), *(node.wait for node in nodes), state.run_wait]
-        return next((wait for wait in waits if wait is not None and wait.created.wait_id == wait_id), None)
+        return [wait for wait in waits if wait is not None and wait.answer is not None]
 
     async def activities_cancelled(self, activity_ids: Sequence[str], node_ids: Sequence[str]) -> None:
         """Tell of a cancel, once it is durable."""

@@ -1,0 +1,181 @@
+"""Hooks at every point the runtime dispatches: what they see, what they stop, what they ask, what is logged."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hooks.definition.model import Gate, HookEntry
+from hooks.events.payloads import EffectAttempted, HookDecided, NodeFailed, WaitCreated
+from hooks.runtime.requests import Answer, answer_gate
+from hooks.storage.verify import verify_run
+from tests.runtime.runs import Runs, agent_step, append, sh
+
+TIMEOUT_MS = 20_000
+
+
+def policy(tmp_path: Path, *points: str, answer: Any = None, name: str = "policy", **fields: Any) -> HookEntry:
+    """A command hook that keeps every payload it gets in `<name>.seen` and answers with `answer`."""
+    script = tmp_path / f"{name}.sh"
+    script.write_text(
+        f"cat >> {tmp_path}/{name}.seen\necho >> {tmp_path}/{name}.seen\n"
+        + (f"cat <<'ANSWER'\n{json.dumps(answer)}\nANSWER\n" if answer is not None else "")
+    )
+    return HookEntry(
+        name=name, on=list(points), argv=["sh", str(script)], declared_in=str(tmp_path / "workflow.yaml"), **fields
+    )
+
+
+def seen(tmp_path: Path, name: str = "policy") -> list[dict[str, Any]]:
+    path = tmp_path / f"{name}.seen"
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()] if path.exists() else []
+
+
+def run(runs: Runs, *nodes: Any, hooks: list[HookEntry], **options: Any) -> Any:
+    return runs.run(*nodes, hook_entries=hooks, **options)
+
+
+def answer(runs: Runs, approved: bool) -> Answer:
+    created = [event.payload for event in runs.events if isinstance(event.payload, WaitCreated)][-1]
+    return answer_gate(runs.directory, wait_id=created.wait_id, approved=approved, by="ann", timeout_ms=TIMEOUT_MS)
+
+
+BLOCK = {"decision": "block", "reason": "not on a friday", "code": "FRIDAY"}
+ASK = {"decision": "ask", "reason": "is that meant?"}
+
+
+@pytest.mark.parametrize("point", ["effect_pre_attempt", "PreToolUse", "component_pre_execute"])
+def test_a_blocked_effect_is_never_started(runs: Runs, tmp_path: Path, point: str) -> None:
+    """B66"""
+    report = run(runs, append("a", tmp_path / "out", "x"), hooks=[policy(tmp_path, point, answer=BLOCK)])
+
+    assert report.status.exit_code == 3
+    assert not (tmp_path / "out").exists()
+    assert "effectAttempted" not in runs.types
+    assert "not on a friday" in runs.only(NodeFailed).error.error_message
+    assert verify_run(runs.directory) == []
+
+
+def test_a_hook_changes_what_is_executed(runs: Runs, tmp_path: Path) -> None:
+    changed = {"modify": {"input": {"path": str(tmp_path / "out"), "mode": "append", "content": "changed"}}}
+    report = run(
+        runs, append("a", tmp_path / "out", "x"), hooks=[policy(tmp_path, "effect_pre_attempt", answer=changed)]
+    )
+
+    assert report.status.exit_code == 0
+    assert (tmp_path / "out").read_text() == "changed"
+    (payload,) = seen(tmp_path)
+    assert (payload["tool_name"], payload["input"]["content"]) == ("Write", "x")
+    assert payload["idempotency_key"] == runs.only(EffectAttempted).idempotency_key
+
+
+def test_a_result_is_withheld_after_settling_and_the_effect_not_repeated(runs: Runs, tmp_path: Path) -> None:
+    report = run(runs, append("a", tmp_path / "out", "x"), hooks=[policy(tmp_path, "effect_post_settle", answer=BLOCK)])
+
+    assert report.status.exit_code == 3
+    assert runs.only(NodeFailed).effect_done
+    assert runs.retry().status.exit_code == 3
+    assert (tmp_path / "out").read_text() == "x"
+
+
+@pytest.mark.parametrize("point", ["component_pre_execute", "effect_pre_attempt"])
+def test_a_question_opens_a_gate_and_its_answer_counts(runs: Runs, tmp_path: Path, point: str) -> None:
+    report = run(runs, append("a", tmp_path / "out", "x"), hooks=[policy(tmp_path, point, answer=ASK)])
+    assert report.status.exit_code == 4
+    assert "::ask::" in runs.only(WaitCreated).wait_id
+    assert not (tmp_path / "out").exists()
+
+    answer(runs, approved=True)
+    assert runs.recover().status.exit_code == 0
+    assert (tmp_path / "out").read_text() == "x"
+    assert runs.types.count("waitCreated") == 1
+
+
+def test_a_question_that_is_answered_with_no_blocks_the_run(runs: Runs, tmp_path: Path) -> None:
+    run(runs, append("a", tmp_path / "out", "x"), hooks=[policy(tmp_path, "effect_pre_attempt", answer=ASK)])
+    answer(runs, approved=False)
+
+    assert runs.recover().status.exit_code == 3
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_question_comes_before_the_nodes_own_gate(runs: Runs, tmp_path: Path) -> None:
+    step = append("a", tmp_path / "out", "x", human_gate=Gate(prompt="and you?"))
+    run(runs, step, hooks=[policy(tmp_path, "effect_pre_attempt", answer=ASK)])
+    answer(runs, approved=True)
+    assert runs.recover().status.exit_code == 4
+    answer(runs, approved=True)
+
+    assert runs.recover().status.exit_code == 0
+    stages = [event.payload.stage for event in runs.events if isinstance(event.payload, WaitCreated)]
+    assert stages == ["ask", "before"]
+
+
+def test_a_run_that_is_refused_starts_no_node(runs: Runs, tmp_path: Path) -> None:
+    report = run(runs, agent_step("a"), hooks=[policy(tmp_path, "run_started", answer=BLOCK)])
+
+    assert report.status.exit_code == 3
+    assert "attemptCreated" not in runs.types
+    assert runs.types[-1] == "runBlocked"
+
+
+@pytest.mark.parametrize(("approved", "code"), [(True, 0), (False, 3)])
+def test_a_question_about_the_run_is_answered_before_any_node_starts(
+    runs: Runs, tmp_path: Path, approved: bool, code: int
+) -> None:
+    report = run(runs, agent_step("a"), hooks=[policy(tmp_path, "run_started", answer=ASK)])
+    assert report.status.exit_code == 4
+    assert "attemptCreated" not in runs.types
+
+    answer(runs, approved=approved)
+    assert runs.recover().status.exit_code == code
+
+
+def test_those_who_observe_are_told_and_change_nothing(runs: Runs, tmp_path: Path) -> None:
+    observer = policy(
+        tmp_path, "run_resumed", "run_finished", "wait_created", "wait_resolved", "effect_reconciled", mode="audit"
+    )
+    run(runs, agent_step("a", human_gate=Gate()), sh("b", "kill -9 $$"), hooks=[observer])
+    answer(runs, approved=True)
+    runs.recover()
+
+    assert sorted({payload["hook"] for payload in seen(tmp_path)}) == [
+        "effect_reconciled",
+        "run_resumed",
+        "wait_created",
+        "wait_resolved",
+    ]
+
+
+def test_the_end_of_a_run_is_told_after_it(runs: Runs, tmp_path: Path) -> None:
+    observer = policy(tmp_path, "SessionEnd", mode="audit", answer=BLOCK)
+    report = run(runs, agent_step("a"), hooks=[observer])
+
+    assert report.status.exit_code == 0
+    assert [payload["status"] for payload in seen(tmp_path)] == ["succeeded"]
+    assert runs.types[-2:] == ["runSucceeded", "hookDecided"]
+    assert [decision.outcome for decision in runs.only(HookDecided).decisions] == ["would_block"]
+
+
+def test_no_hook_sees_a_secret(runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "s3cr3t-v4lue-of-24-bytes")
+    step = sh("a", 'echo "$AUTH"', env={"AUTH": "${secrets.TOKEN}"}, secrets=["TOKEN"])
+    points = ["component_pre_execute", "effect_pre_attempt", "effect_post_settle", "component_post_success"]
+    run(runs, step, hooks=[policy(tmp_path, *points)])
+
+    assert len(seen(tmp_path)) == 4
+    assert "s3cr3t" not in (tmp_path / "policy.seen").read_text()
+
+
+def test_an_audit_hook_sees_what_was_blocked(runs: Runs, tmp_path: Path) -> None:
+    hooks = [
+        policy(tmp_path, "effect_pre_attempt", answer=BLOCK),
+        policy(tmp_path, "effect_pre_attempt", name="auditor", mode="audit"),
+    ]
+    run(runs, append("a", tmp_path / "out", "x"), hooks=hooks)
+
+    (payload,) = seen(tmp_path, "auditor")
+    assert payload["verdict"]["outcome"] == "block"
