@@ -18,7 +18,7 @@ from typer.core import TyperGroup
 
 from hooks import __version__
 from hooks.errors import HooksError, UsageError
-from hooks_cli.commands import COMMANDS, NOT_SUPPORTED_YET
+from hooks_cli.commands import ALIASES, COMMANDS, NOT_SUPPORTED_YET
 from hooks_cli.failures import EXIT_CODES, die_by_signal, leave, report_failure
 from hooks_cli.render.streams import abandon_stdout, emit, say
 
@@ -74,6 +74,7 @@ class _Commands(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, _: Any, name: str) -> Any:
+        name = ALIASES.get(name, name)
         if name in COMMANDS:
             return _load(name)
         if name in NOT_SUPPORTED_YET:
@@ -112,6 +113,8 @@ def hooks(
 
 def _load(name: str) -> Any:
     function = getattr(import_module(f"hooks_cli.commands.{name}"), name)
+    if isinstance(function, typer.Typer):
+        return typer.main.get_command(function)  # a word with words of its own
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
     single.command(name, context_settings={"help_option_names": ["-h", "--help"]})(function)
     return typer.main.get_command(single)

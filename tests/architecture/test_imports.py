@@ -43,7 +43,7 @@ MAY_IMPORT = {
 """What each package of core/hooks may import."""
 
 FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
-CLI_MAY_IMPORT = {"definition", "events", "kernel", "runtime", "storage"}
+CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "runtime", "storage"}
 PURE = {"expressions", "kernel"}
 IMPURE_MODULES = {
     "asyncio",

@@ -23,22 +23,24 @@ COMMANDS = {
     "logs": "What a node's process wrote to stdout or stderr.",
     "validate": "Check workflow files and print every problem.",
     "verify": "Check a run's log, blobs and sidecars for damage.",
+    "policy": "List hooks, try one, print a payload to try it on.",
+    "schema": "JSON Schemas: of the payloads of hooks.",
+    "doctor": "Check what would go wrong: missing or changed hook files.",
     "gc": "Remove finished runs.",
 }
 
 NOT_SUPPORTED_YET = (
     "completion",
-    "doctor",
     "export",
     "graph",
     "help",
-    "hook",
     "init",
-    "policy",
     "replay",
     "report",
     "rerun",
-    "schema",
     "worker",
 )
 """Words of later versions: known, so that nobody is told that `replay` might be a typing mistake."""
+
+ALIASES = {"hook": "policy"}
+"""Other words for a command."""

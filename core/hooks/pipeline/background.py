@@ -14,8 +14,8 @@ from typing import TypeAlias
 from hooks.events.payloads import HookDecided
 from hooks.pipeline.deliberation import Noted, decided_of
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, VerdictOutcome
-from hooks.pipeline.floor import Answer, Sealed
-from hooks.pipeline.judging import LOST, NOT_ASKED, Decision, failed, judged
+from hooks.pipeline.floor import Sealed, said_in
+from hooks.pipeline.judging import LOST, NOT_ASKED, decision_on
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.verdicts import HookFault
 
@@ -86,20 +86,11 @@ def _noted(question: _Question) -> Noted:
     listener, floor = question.listener, question.floor
     if floor.heard is None:
         return Noted(listener, LOST, {})
-    answer, duration_ms = floor.heard.answer, floor.heard.duration_ms
     if not floor.was_asked:
         return Noted(listener, NOT_ASKED, {})
-    decision = _judged(answer, listener, floor)
-    messages = answer.messages if isinstance(answer, Answer) else ()
-    state = answer.state if isinstance(answer, Answer) else None
-    shown = [floor.dispatch.mask(message) for message in messages]
-    return Noted(listener, decision, {}, duration_ms, shown, state)
-
-
-def _judged(answer: Answer | HookFault, listener: Listener, floor: Sealed) -> Decision:
-    try:
-        if isinstance(answer, HookFault):
-            raise answer
-        return judged(answer.opinion, listener, floor.document, floor.dispatch)
-    except HookFault as fault:
-        return failed(fault, listener, floor.dispatch)
+    answer = floor.heard.answer
+    decision = decision_on(said_in(answer), listener, floor.document, floor.dispatch)
+    if isinstance(answer, HookFault):
+        return Noted(listener, decision, {}, floor.heard.duration_ms)
+    shown = [floor.dispatch.mask(message) for message in answer.messages]
+    return Noted(listener, decision, {}, floor.heard.duration_ms, shown, answer.state)

@@ -84,7 +84,7 @@ class Chain:
 
     async def _ask_next(self, deliberation: Deliberation, waiting: Sequence[Listener]) -> None:
         """Ask the next hook, or as many as are asked together with it."""
-        first = self._hook(waiting[0])
+        first = self.hook_of(waiting[0])
         if _is_concurrent(waiting[0]):
             await self._ask_together(deliberation, list(takewhile(_is_concurrent, waiting)))
         elif isinstance(first, PythonHook) and first.is_sync:
@@ -95,7 +95,7 @@ class Chain:
     def _sharing_a_thread(self, waiting: Sequence[Listener]) -> list[PythonHook]:
         hooks = []
         for listener in waiting:
-            hook = self._hook(listener)
+            hook = self.hook_of(listener)
             if not isinstance(hook, PythonHook) or not hook.is_sync or _is_concurrent(listener):
                 break
             hooks.append(hook)
@@ -106,7 +106,7 @@ class Chain:
         floors = [Sealed(deliberation.dispatch, deliberation.document, deliberation.payload) for _ in listeners]
         async with asyncio.TaskGroup() as group:
             for listener, floor in zip(listeners, floors, strict=True):
-                group.create_task(self._ask_alone(listener, floor))
+                group.create_task(self.ask_alone(listener, floor))
         for listener, floor in zip(listeners, floors, strict=True):
             assert floor.heard is not None, "whoever is asked is heard"
             if floor.was_asked:
@@ -121,20 +121,22 @@ class Chain:
         for listener in listeners:
 
             async def ask_hook(floor: Sealed, listener: Listener = listener) -> None:
-                await self._ask_alone(listener, floor)
+                await self.ask_alone(listener, floor)
 
             self.background.ask(
                 ask_hook, listener, deliberation.dispatch, document, digest=digest, outcome=verdict.outcome
             )
 
-    async def _ask_alone(self, listener: Listener, floor: Floor) -> None:
-        hook = self._hook(listener)
+    async def ask_alone(self, listener: Listener, floor: Floor) -> None:
+        """Ask one hook, outside the chain."""
+        hook = self.hook_of(listener)
         if isinstance(hook, PythonHook) and hook.is_sync:
             await ask_in_thread([hook], floor)
         else:
             await hook.ask(floor)
 
-    def _hook(self, listener: Listener) -> Hook:
+    def hook_of(self, listener: Listener) -> Hook:
+        """The hook behind a listener, ready to be asked."""
         hook = self._hooks.get(id(listener))
         if hook is None:
             hook = self._hooks[id(listener)] = self._made(listener)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from hooks.definition.hook_points import RULES, HookType
-from hooks.errors import describe_exception
 from hooks.events.payloads import ErrorInfo, HookChange, HookDecided, HookDecision, PluginState
 from hooks.pipeline.dispatch import Ask, Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
 from hooks.pipeline.effective import payload_digest
-from hooks.pipeline.floor import Answer
-from hooks.pipeline.judging import NOT_ASKED, NOT_RUN, Decision, failed, judged
+from hooks.pipeline.floor import Answer, said_in
+from hooks.pipeline.judging import NOT_ASKED, NOT_RUN, Decision, decision_on
 from hooks.pipeline.lazy_payload import payload_of
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.payload_base import HookPayload
@@ -123,18 +122,12 @@ class Deliberation:
 
     def hear(self, listener: Listener, answer: Answer | HookFault, duration_ms: float) -> None:
         """Take in what the next hook said."""
+        decision = decision_on(said_in(answer), listener, self.document, self.dispatch)
         if isinstance(answer, HookFault):
-            self._note(Noted(listener, failed(answer, listener, self.dispatch), {}, duration_ms))
-            return
-        messages = self._shown(answer.messages)
-        try:
-            decision = judged(answer.opinion, listener, self.document, self.dispatch)
-        except HookFault as fault:
-            decision = failed(fault, listener, self.dispatch)
-        except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
-            unreadable = HookFault(f"its answer cannot be read: {describe_exception(error)}")
-            decision = failed(unreadable, listener, self.dispatch)
-        self._note(self._noted_now(listener, decision, duration_ms, messages, answer.state))
+            self._note(Noted(listener, decision, {}, duration_ms))
+        else:
+            messages = self._shown(answer.messages)
+            self._note(self._noted_now(listener, decision, duration_ms, messages, answer.state))
 
     def repeat(self, listener: Listener, logged: HookDecision, resolve: Resolve) -> None:
         """Take in what the log says that the next hook said; it is not asked again."""

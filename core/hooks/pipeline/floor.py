@@ -27,6 +27,11 @@ class Answer:
     state: PluginState | None = None
 
 
+def said_in(answer: Answer | HookFault) -> Opinion | HookFault:
+    """What is to be judged of an answer."""
+    return answer.opinion if isinstance(answer, Answer) else answer
+
+
 @dataclass(frozen=True, slots=True)
 class Heard:
     """A hook's answer, or its failure, and how long it took."""

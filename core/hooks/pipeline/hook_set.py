@@ -44,6 +44,11 @@ def resolve_hook_set(entries: Sequence[HookEntry]) -> list[HookSetMember]:
     return [_member(entry) for entry in sorted(entries, key=entry_order)]
 
 
+def members_as_declared(entries: Sequence[HookEntry]) -> list[HookSetMember]:
+    """The same, whatever is wrong with their files: for looking at hooks, not for asking them."""
+    return [_member(entry) for entry in sorted(entries, key=entry_order)]
+
+
 def refresh_hook_set(members: Iterable[HookSetMember]) -> tuple[list[HookSetMember], list[ChangedMember]]:
     """The same hooks with the digests their files have now, and which of them changed since they were pinned.
 
@@ -103,7 +108,7 @@ def _member(entry: HookEntry) -> HookSetMember:
         entry=declaration,
         declared_in=entry.declared_in,
         file=path,
-        digest=_digest(declaration, path),
+        digest=_digest(declaration, path if file is not None and file.is_file() else None),
     )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from hooks.definition.hook_points import OBSERVING_MODES, RULES
-from hooks.errors import JsonBorderError
+from hooks.errors import JsonBorderError, describe_exception
 from hooks.jsonio import check
 from hooks.pipeline.changes import checked_changes
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument
@@ -46,7 +46,21 @@ LOST = Decision("lost", reason="it had not answered when the run's driver ended"
 NO_REASON = "no reason given"
 
 
-def judged(opinion: Opinion, listener: Listener, document: PayloadDocument, dispatch: Dispatch) -> Decision:
+def decision_on(
+    said: Opinion | HookFault, listener: Listener, document: PayloadDocument, dispatch: Dispatch
+) -> Decision:
+    """The decision that what a hook said becomes; also when it failed, or said what it may not."""
+    if isinstance(said, HookFault):
+        return _failed(said, listener, dispatch)
+    try:
+        return _judged(said, listener, document, dispatch)
+    except HookFault as fault:
+        return _failed(fault, listener, dispatch)
+    except Exception as error:  # noqa: BLE001 - what a hook gives may be objects of its own, which may do anything
+        return _failed(HookFault(f"its answer cannot be read: {describe_exception(error)}"), listener, dispatch)
+
+
+def _judged(opinion: Opinion, listener: Listener, document: PayloadDocument, dispatch: Dispatch) -> Decision:
     """The decision an opinion becomes. Raises HookFault where the hook may not say that."""
     match opinion:
         case None:
@@ -61,7 +75,7 @@ def judged(opinion: Opinion, listener: Listener, document: PayloadDocument, disp
             return _question(reason, fields, listener, document, dispatch)
 
 
-def failed(fault: HookFault, listener: Listener, dispatch: Dispatch) -> Decision:
+def _failed(fault: HookFault, listener: Listener, dispatch: Dispatch) -> Decision:
     """The decision a failure becomes: an error where it must stop the action."""
     return Decision("error" if listener.error_blocks else "ignored_error", reason=_shown(fault.reason, dispatch))
 

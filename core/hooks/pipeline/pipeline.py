@@ -18,6 +18,7 @@ from hooks.pipeline.listeners import Listener, by_point, listeners_of
 from hooks.pipeline.plugins import PluginSet, Registered, plugins_of
 
 if TYPE_CHECKING:
+    from hooks.pipeline.chain import Chain
     from hooks.pipeline.opening import OpenedHooks
 
 DRAIN_S = 5.0
@@ -109,9 +110,14 @@ class Pipeline:
         listeners = self._listeners(dispatch.hook, dispatch.subject)
         if not listeners:
             return Verdict()
+        return await self.chain.ask(dispatch, listeners)
+
+    @property
+    def chain(self) -> Chain:
+        """What asks the hooks; only while the pipeline is open, and if there are any."""
         if self._opened is None:
             raise RuntimeError("the pipeline was not opened")
-        return await self._opened.chain.ask(dispatch, listeners)
+        return self._opened.chain
 
     def listeners(self, hook: HookType) -> Sequence[Listener]:
         """Everybody who listens at a point, whatever the subject, in the order they are asked."""

@@ -1,0 +1,77 @@
+"""`hooks doctor`: what would go wrong here, before it does. Read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from hooks.definition.model import HookEntry
+from hooks.errors import HooksError
+from hooks.events.payloads import HookSetMember
+from hooks.pipeline.inspection import file_faults, member_faults
+from hooks.runtime.reading import read_run
+from hooks.storage.run_directory import RunDirectory, list_runs
+from hooks_cli.options import AsJson, RunsDir, runs_directory
+from hooks_cli.policies import declared_policies
+from hooks_cli.render.streams import emit, emit_json
+from hooks_cli.render.text import neutralise
+
+PROBLEMS_FOUND = 1
+
+
+def doctor(
+    files: Annotated[list[str] | None, typer.Argument(metavar="[FILE…]", help="Workflows to check.")] = None,
+    hooks: Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")] = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Check the files of hooks: those declared, and those that unfinished runs have pinned. Exits 1 for a problem."""
+    problems = [*_of_declared(files or [None], hooks or []), *_of_runs(runs_directory(runs_dir))]
+    if as_json:
+        emit_json({"schema": "hooks.doctor/1", "problems": problems})
+    else:
+        emit("".join(_line(problem) for problem in problems) or "No problems.\n")
+    return PROBLEMS_FOUND if problems else 0
+
+
+def _of_declared(files: list[str] | list[None], hooks: list[Path]) -> Iterator[dict[str, Any]]:
+    told = set()
+    for file in files:
+        for member in declared_policies(file, hooks).members:
+            where = (member.name, member.declared_in)
+            if where not in told:
+                told.add(where)
+                yield from (_problem(member.name, fault, member.declared_in) for fault in file_faults(_entry(member)))
+
+
+def _of_runs(runs_dir: Path) -> Iterator[dict[str, Any]]:
+    for directory in list_runs(runs_dir):
+        for member in _hooks_in_use(directory):
+            for fault in member_faults(member):
+                yield _problem(member.name, fault, member.declared_in, directory.run_id)
+
+
+def _hooks_in_use(directory: RunDirectory) -> list[HookSetMember]:
+    """The hooks of a run that may still ask them; of a damaged one nothing can be said here (`hooks verify` does)."""
+    try:
+        state = read_run(directory).state
+    except HooksError:
+        return []
+    return [] if state.ended is not None else state.hook_set
+
+
+def _entry(member: HookSetMember) -> HookEntry:
+    return msgspec.convert(member.entry, HookEntry)
+
+
+def _problem(hook: str, problem: str, declared_in: str, run: str | None = None) -> dict[str, Any]:
+    return {"hook": hook, "problem": problem, "declared_in": declared_in, "run": run}
+
+
+def _line(problem: dict[str, Any]) -> str:
+    run = f"run {problem['run']}: " if problem["run"] else ""
+    return neutralise(f"{run}hook {problem['hook']} ({problem['declared_in']}): {problem['problem']}") + "\n"

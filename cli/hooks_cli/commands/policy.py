@@ -1,0 +1,185 @@
+"""`hooks policy list|test|sample`: which hooks there are, and what one of them says to a payload."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from hooks.definition.hook_points import HookType, point_named
+from hooks.errors import NotFoundError, UsageError
+from hooks.events.payloads import HookSetMember
+from hooks.pipeline.history import OCCASIONS
+from hooks.pipeline.samples import sample_payload
+from hooks.pipeline.trial import Trial, try_hook
+from hooks.storage.run_directory import find_run
+from hooks_cli.failures import EXIT_CODES
+from hooks_cli.options import AsJson, RunsDir, runs_directory
+from hooks_cli.policies import Policies, declared_policies, named
+from hooks_cli.recorded_payloads import Recorded, recorded_payloads
+from hooks_cli.render.policies import listing_document, listing_text, trial_document, trial_text
+from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal
+
+HooksFiles = Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")]
+_EXIT = {"block": 3, "ask": 4, "would_block": 3, "would_ask": 4, "error": 1, "ignored_error": 1}
+assert set(_EXIT.values()) <= EXIT_CODES.keys()
+
+policy = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Hooks: which are asked in which order, and what one of them says.",
+)
+
+
+@policy.command("list")
+def list_(
+    file: Annotated[str | None, typer.Argument(metavar="[FILE]", help="A workflow; - is stdin.")] = None,
+    hooks: HooksFiles = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="The hooks that this run has pinned.")] = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the hooks by hook point, in the order they are asked: where each comes from, and what is wrong with it."""
+    policies = declared_policies(file, hooks or ()) if run is None else _pinned(run, runs_dir)
+    document = asyncio.run(listing_document(policies))
+    if as_json:
+        emit_json(document)
+    else:
+        emit(listing_text(document))
+    return 0
+
+
+@policy.command("test")
+def try_(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A hook, by its name.")],
+    sample: Annotated[
+        bool, typer.Option("--sample", help="On a payload made up for its hook point. [default]")
+    ] = False,
+    payload: Annotated[
+        Path | None, typer.Option("--payload", metavar="F", help="On this payload (see `policy sample`).")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="RUN", help="On what happened in this run.")] = None,
+    seq: Annotated[int | None, typer.Option("--seq", metavar="N", min=1, help="At this event of the run.")] = None,
+    on: Annotated[str | None, typer.Option("--on", metavar="HOOK", help="At this one of its hook points.")] = None,
+    file: Annotated[str | None, typer.Option("--workflow", metavar="FILE", help="The workflow declaring it.")] = None,
+    hooks: HooksFiles = None,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Run one hook on one payload; show what it printed and what that means. Nothing is recorded.
+
+    Exit code 0: allow or changed, 3: block, 4: ask, 1: the hook failed.
+    """
+    if sum([sample, payload is not None, run is not None]) > 1:
+        raise UsageError("--sample, --payload and --run exclude each other.", fix="Leave all but one out.")
+    recorded = recorded_payloads(find_run(runs_directory(runs_dir), run)) if run is not None else None
+    policies = _with_those_of_the_run(declared_policies(file, hooks or ()), recorded, name)
+    trial = asyncio.run(_tried(policies, named(policies, name), _wanted_point(on), payload, recorded, seq))
+    document = trial_document(trial)
+    if as_json:
+        emit_json(document)
+    else:
+        emit(trial_text(document))
+    return _EXIT.get(trial.decision.outcome, 0)
+
+
+@policy.command("sample")
+def sample_(point: Annotated[str, typer.Argument(metavar="HOOK", help="A hook point, or an alias of one.")]) -> int:
+    """Print a valid payload of a hook point."""
+    document = sample_payload(required_point(point))
+    if on_terminal():
+        emit_json(document)
+    else:
+        emit_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+    return 0
+
+
+def required_point(word: str) -> HookType:
+    """The hook point of that name. Raises UsageError."""
+    found = point_named(word)
+    if found is None:
+        raise UsageError(f"There is no hook point {word!r}.", fix=f"Use one of {', '.join(HookType)}.")
+    return found
+
+
+def _wanted_point(word: str | None) -> HookType | None:
+    return None if word is None else required_point(word)
+
+
+def _pinned(run: str, runs_dir: Path | None) -> Policies:
+    return recorded_payloads(find_run(runs_directory(runs_dir), run)).policies
+
+
+def _with_those_of_the_run(policies: Policies, recorded: Recorded | None, name: str) -> Policies:
+    """A hook that is not declared here may be one that the run has pinned."""
+    if recorded is None or any(member.name == name for member in policies.members):
+        return policies
+    return recorded.policies
+
+
+async def _tried(
+    policies: Policies,
+    member: HookSetMember,
+    point: HookType | None,
+    file: Path | None,
+    recorded: Recorded | None,
+    seq: int | None,
+) -> Trial:
+    here = Path.cwd()
+    place = recorded.directory if recorded is not None else here
+    only = Policies([member], policies.workflow_id)
+    pipeline = only.pipeline(
+        run_id=recorded.run_id if recorded is not None else "sample",
+        run_directory=place,
+        working_directory=recorded.working_directory if recorded is not None else here,
+        transcript=place / "events.jsonl",
+    )
+    await pipeline.open()
+    try:
+        listeners = [each for known in HookType for each in pipeline.listeners(known) if point in (None, known)]
+        if not listeners:
+            raise UsageError(
+                f"{member.name} is not asked at {point}.", fix=f"See `hooks policy list` for {member.name}."
+            )
+        points = [listener.point for listener in listeners]
+        document = _payload(points, file, recorded, seq)
+        listener = next(each for each in listeners if each.point == document["hook"])
+        return await try_hook(pipeline.chain, listener, document)
+    finally:
+        await pipeline.close()
+
+
+def _payload(points: list[HookType], file: Path | None, recorded: Recorded | None, seq: int | None) -> dict[str, Any]:
+    if file is not None:
+        document = _read(file)
+        if document.get("hook") not in points:
+            raise UsageError(f"{file} is a payload of {document.get('hook')!r}, where the hook is not asked.")
+        return document
+    if recorded is None:
+        return sample_payload(points[0])
+    for at, document in recorded.payloads:
+        if document["hook"] in points and seq in (None, at):
+            return document
+    events = ", ".join(dict.fromkeys(name for point in points for name in OCCASIONS.get(point, ())))
+    where = f"Event {seq}" if seq is not None else "No event"
+    raise NotFoundError(
+        f"{where} of run {recorded.run_id} is {'no' if seq is not None else 'an'} occasion for {', '.join(points)}.",
+        fix=f"Occasions are: {events}; `hooks tail {recorded.run_id} --no-follow` lists events.",
+        run=recorded.run_id,
+    )
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        document = orjson.loads(file.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"{file} is no JSON: {error}.", fix="`hooks policy sample HOOK` prints a payload.") from error
+    if not isinstance(document, dict):
+        raise UsageError(f"{file} is no payload.", fix="`hooks policy sample HOOK` prints one.")
+    return document

@@ -1,0 +1,106 @@
+"""The payloads that hooks would have been shown in a run, made again from its log.
+
+Payloads are pure functions of state and event, so they exist for every run, also for one that was made without hooks.
+Here stands which event is the occasion for which hook points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hooks.definition.hook_points import HookType
+from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow
+from hooks.events.envelope import Event
+from hooks.events.payloads import (
+    AttemptPayload,
+    ComponentFailed,
+    ComponentStarted,
+    ComponentSucceeded,
+    EffectAttempted,
+    EffectSettled,
+    ReconcileResult,
+    ResumeStarted,
+    RunBlocked,
+    RunCancelled,
+    RunFailed,
+    RunStarted,
+    RunSucceeded,
+    WaitCreated,
+    WaitDeadlineExceeded,
+    WaitResolved,
+)
+from hooks.ids import ActivityId
+from hooks.kernel.state import RunState, WaitState
+from hooks.pipeline import effect_payloads, payloads, run_payloads
+from hooks.pipeline.dispatch import PayloadDocument
+from hooks.pipeline.effective import bound_input
+from hooks.pipeline.payload_parts import Occasion, Resolve, RunOccasion
+
+
+def payload_after(
+    state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
+) -> PayloadDocument | None:
+    """The payload that `event` is the occasion for, if for any; `state` has the event folded in.
+
+    `gates` are the gates that were open before it, by id. Of what belongs to an attempt that is over with this very
+    event nothing can be told any more.
+    """
+    run = RunOccasion(state, workflow, resolve)
+    match event.payload:
+        case RunStarted():
+            return run_payloads.run_started(run)
+        case ResumeStarted():
+            return run_payloads.run_resumed(run, event.timestamp, ordinal=len(state.sessions) - 1)
+        case RunSucceeded() | RunFailed() | RunBlocked() | RunCancelled() as ended:
+            return run_payloads.run_finished(run, ended, event.timestamp)
+        case WaitCreated() as created:
+            return run_payloads.wait_created(run, created, event.timestamp)
+        case WaitResolved() | WaitDeadlineExceeded() as answer:
+            return run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)
+        case AttemptPayload() as payload if ActivityId(payload.activity_id) in state.open:
+            return _of_attempt(state, workflow, payload, event.timestamp, resolve)
+        case _:
+            return None
+
+
+def _of_attempt(
+    state: RunState, workflow: Workflow, payload: AttemptPayload, at: int, resolve: Resolve
+) -> PayloadDocument | None:
+    attempt = state.open[ActivityId(payload.activity_id)]
+    node = state.definition_of(attempt)
+    make = _MADE.get(type(payload))
+    if make is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
+        return None
+    return make(Occasion(state, workflow, node, attempt, resolve), payload, at)
+
+
+def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> PayloadDocument:
+    return effect_payloads.effect_pre_attempt(
+        here, effective_input=bound_input(here), idempotency_key=event.idempotency_key, read_only=False
+    )
+
+
+_MADE: dict[type[AttemptPayload], Callable[[Occasion, Any, int], PayloadDocument]] = {
+    ComponentStarted: lambda here, event, at: payloads.component_pre_execute(here),
+    ComponentSucceeded: payloads.component_post_success,
+    ComponentFailed: payloads.component_post_error,
+    EffectAttempted: _effect_pre_attempt,
+    EffectSettled: effect_payloads.effect_post_settle,
+    ReconcileResult: effect_payloads.effect_reconciled,
+}
+
+OCCASIONS: dict[HookType, tuple[str, ...]] = {
+    HookType.RUN_STARTED: ("runStarted",),
+    HookType.RUN_RESUMED: ("resumeStarted",),
+    HookType.RUN_FINISHED: ("runSucceeded", "runFailed", "runBlocked", "runCancelled"),
+    HookType.COMPONENT_PRE_EXECUTE: ("componentStarted",),
+    HookType.COMPONENT_POST_SUCCESS: ("componentSucceeded",),
+    HookType.COMPONENT_POST_ERROR: ("componentFailed",),
+    HookType.EFFECT_PRE_ATTEMPT: ("effectAttempted",),
+    HookType.EFFECT_POST_SETTLE: ("effectSettled",),
+    HookType.EFFECT_RECONCILED: ("reconcileResult",),
+    HookType.WAIT_CREATED: ("waitCreated",),
+    HookType.WAIT_RESOLVED: ("waitResolved", "waitDeadlineExceeded"),
+}
+"""By hook point: the types of the events that are its occasion. Those not named have none in a log yet."""
