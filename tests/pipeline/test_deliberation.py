@@ -15,7 +15,7 @@ from hooks.pipeline.deliberation import Deliberation
 from hooks.pipeline.floor import Answer
 from hooks.pipeline.listeners import listeners_of
 from hooks.pipeline.verdicts import Block, HookFault, Modify
-from tests.pipeline.builders import dispatch_of, document_at
+from tests.pipeline.builders import dispatch_of
 
 KINDS = ["allow", "change", "same", "wrong", "block", "fault"]
 
@@ -78,7 +78,7 @@ def listener(number: int, on_error: Literal["fail", "ignore"]) -> Any:
 @given(st.lists(st.tuples(st.sampled_from(KINDS), st.sampled_from(["fail", "ignore"])), max_size=8))
 def test_any_sequence_of_answers_comes_to_what_the_rules_say(answers: list[tuple[str, Any]]) -> None:
     model = Model()
-    deliberation = Deliberation(dispatch_of(), document_at("component_pre_execute"))
+    deliberation = Deliberation(dispatch_of())
     for number, (kind, on_error) in enumerate(answers):
         model.hear(kind, number, on_error)
         if deliberation.is_over:

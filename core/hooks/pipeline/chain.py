@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import takewhile
 from typing import TypeAlias
 
@@ -23,7 +24,7 @@ from hooks.pipeline.deliberation import Deliberation
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, RunSetting, Verdict
 from hooks.pipeline.effective import is_of_background, payload_digest
 from hooks.pipeline.floor import Floor, Sealed
-from hooks.pipeline.listeners import Listener
+from hooks.pipeline.listeners import Audience, Listener
 from hooks.pipeline.plugin_loading import LoadedMember
 from hooks.pipeline.python_hooks import FailedHook, PythonHook
 from hooks.pipeline.thread_turns import ask_in_thread
@@ -49,48 +50,50 @@ class Chain:
         self._hooks: dict[int, Hook] = {}
         self.background = Background(record_all=record_all)
 
-    async def ask(self, dispatch: Dispatch, listeners: Sequence[Listener]) -> Verdict:
-        """What `listeners`, in order, say. Cancelled, it ends the commands being asked and abandons the thread."""
-        document: PayloadDocument = dispatch.mask(dispatch.payload())
-        awaited = [listener for listener in listeners if listener.mode != "fire_and_forget"]
+    async def ask(self, dispatch: Dispatch, audience: Audience) -> Verdict:
+        """What the hooks say. Cancelled, it ends the commands being asked and abandons the thread."""
+        deliberation = Deliberation(dispatch)
         last = _last_logged(dispatch)
-        deliberation = Deliberation(dispatch, document)
-        repeated = _repeatable(last.decided, awaited, document) if last is not None else []
-        is_settled = last is not None and len(repeated) == len(last.decided.decisions) == len(awaited)
-        await self._ask_in_order(deliberation, awaited, repeated)
+        repeated = _repeatable(last.decided, audience.awaited, deliberation.document) if last is not None else ()
+        await self._hear(deliberation, audience.deciding, repeated)
+        if audience.looking_on:
+            deliberation.begin_looking_on()
+            await self._hear(deliberation, audience.looking_on, repeated[len(audience.deciding) :])
         verdict = deliberation.verdict(record_all=self._record_all, supersedes=last.seq if last is not None else None)
-        if len(awaited) < len(listeners):
-            self._ask_in_background(deliberation, listeners[len(awaited) :], payload_digest(document), verdict)
+        if audience.in_background:
+            self._ask_in_background(deliberation, audience.in_background, verdict)
+        is_settled = last is not None and len(repeated) == len(last.decided.decisions) == len(audience.awaited)
         return _without_record(verdict) if is_settled else verdict
 
-    async def _ask_in_order(
+    async def _hear(
         self, deliberation: Deliberation, listeners: Sequence[Listener], repeated: Sequence[HookDecision]
     ) -> None:
+        """Hear these hooks in order: the first of them from the log, as far as it goes, the others in person."""
+        before = deliberation.heard
         for listener, logged in zip(listeners, repeated, strict=False):
-            if listener.mode == "audit":
-                break
             deliberation.repeat(listener, logged, self._resolve)
-        deciding = [listener for listener in listeners if listener.mode != "audit"]
-        while deliberation.heard < len(deciding) and not deliberation.is_over:
-            await self._ask_next(deliberation, deciding[deliberation.heard :])
-        for listener in deciding[deliberation.heard :]:
-            deliberation.skip(listener)
-        if len(deciding) < len(listeners):
-            deliberation.begin_looking_on()
-            for listener, logged in zip(listeners[len(deciding) :], repeated[len(deciding) :], strict=False):
-                deliberation.repeat(listener, logged, self._resolve)
-            while deliberation.heard < len(listeners):
-                await self._ask_next(deliberation, listeners[deliberation.heard :])
+        while (done := deliberation.heard - before) < len(listeners):
+            if deliberation.is_over:
+                for listener in listeners[done:]:
+                    deliberation.skip(listener)
+            else:
+                await self._ask_next(deliberation, listeners, done)
 
-    async def _ask_next(self, deliberation: Deliberation, waiting: Sequence[Listener]) -> None:
+    async def _ask_next(self, deliberation: Deliberation, listeners: Sequence[Listener], done: int) -> None:
         """Ask the next hook, or as many as are asked together with it."""
-        first = self.hook_of(waiting[0])
-        if _is_concurrent(waiting[0]):
-            await self._ask_together(deliberation, list(takewhile(_is_concurrent, waiting)))
-        elif isinstance(first, PythonHook) and first.is_sync:
-            await ask_in_thread(self._sharing_a_thread(waiting), deliberation)
+        first = listeners[done]
+        hook = self.hook_of(first)
+        if isinstance(hook, PythonHook) and not hook.is_sync and first.mode != "concurrent":
+            await hook.ask(deliberation)
+            return
+        # From here on the run goes on while we wait.
+        _ = deliberation.document
+        if _is_concurrent(first):
+            await self._ask_together(deliberation, list(takewhile(_is_concurrent, listeners[done:])))
+        elif isinstance(hook, PythonHook):
+            await ask_in_thread(self._sharing_a_thread(listeners[done:]), deliberation)
         else:
-            await first.ask(deliberation)
+            await hook.ask(deliberation)
 
     def _sharing_a_thread(self, waiting: Sequence[Listener]) -> list[PythonHook]:
         hooks = []
@@ -114,15 +117,10 @@ class Chain:
             else:
                 deliberation.pass_over(listener)
 
-    def _ask_in_background(
-        self, deliberation: Deliberation, listeners: Sequence[Listener], digest: str, verdict: Verdict
-    ) -> None:
-        document = deliberation.final_document()
+    def _ask_in_background(self, deliberation: Deliberation, listeners: Sequence[Listener], verdict: Verdict) -> None:
+        document, digest = deliberation.final_document(), payload_digest(deliberation.first_document)
         for listener in listeners:
-
-            async def ask_hook(floor: Sealed, listener: Listener = listener) -> None:
-                await self.ask_alone(listener, floor)
-
+            ask_hook = partial(self.ask_alone, listener)
             self.background.ask(
                 ask_hook, listener, deliberation.dispatch, document, digest=digest, outcome=verdict.outcome
             )

@@ -16,7 +16,7 @@ from hooks.events.payloads import ErrorInfo, HookChange, HookDecided, HookDecisi
 from hooks.pipeline.dispatch import Ask, Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
 from hooks.pipeline.effective import payload_digest
 from hooks.pipeline.floor import Answer, said_in
-from hooks.pipeline.judging import NOT_ASKED, NOT_RUN, Decision, decision_on
+from hooks.pipeline.judging import ALLOW, NOT_ASKED, NOT_RUN, Decision, decision_on
 from hooks.pipeline.lazy_payload import payload_of
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.payload_base import HookPayload
@@ -24,10 +24,11 @@ from hooks.pipeline.verdicts import HookFault, PluginViolationError, ViolationCl
 
 Resolve: TypeAlias = Callable[[Json], Json]
 
+_ALLOWED = Verdict()
 _VIOLATIONS: dict[str, ViolationClass] = {"block": "policy", "error": "hook_error"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Noted:
     """What one hook has come to; `before` has the values of the fields it changed."""
 
@@ -65,22 +66,37 @@ class Noted:
 class Deliberation:
     """Holds the payload in force; `hear` and `repeat` are the only things that change it."""
 
-    def __init__(self, dispatch: Dispatch, document: PayloadDocument) -> None:
+    def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
-        self.document = document
-        self._first_document = document
+        self._first: PayloadDocument | None = None
+        self._now: PayloadDocument | None = None
         self._payload: HookPayload | None = None
         self._noted: list[Noted] = []
         self._changes: dict[str, Json] = {}
         self._violation: Noted | None = None
         self._asks: list[Noted] = []
         self._looks_on = False
+        self._tells = False
+
+    @property
+    def document(self) -> PayloadDocument:
+        """The payload as it stands."""
+        if self._now is None:
+            self._now = self._first = self.dispatch.mask(self.dispatch.payload())
+        return self._now
+
+    @property
+    def first_document(self) -> PayloadDocument:
+        """The payload before any hook."""
+        now = self.document
+        return now if self._first is None else self._first
 
     @property
     def payload(self) -> HookPayload:
         """The payload as it stands, for hooks in Python: one object for all, until one of them changes it."""
         if self._payload is None:
-            self._payload = payload_of(self.document)
+            now = self._now
+            self._payload = payload_of(self.dispatch.hook, self._make_document if now is None else lambda: now)
         return self._payload
 
     @property
@@ -93,9 +109,12 @@ class Deliberation:
         """How many hooks are done with, asked or not."""
         return len(self._noted)
 
+    def _make_document(self) -> PayloadDocument:
+        return self.first_document
+
     def begin_looking_on(self) -> None:
         """All is decided: from here on hooks see the final payload and the verdict."""
-        self.document = self.final_document()
+        self._now = self.final_document()
         self._looks_on = True
         self._payload = None
 
@@ -122,7 +141,7 @@ class Deliberation:
 
     def hear(self, listener: Listener, answer: Answer | HookFault, duration_ms: float) -> None:
         """Take in what the next hook said."""
-        decision = decision_on(said_in(answer), listener, self.document, self.dispatch)
+        decision = self._decision_on(answer, listener)
         if isinstance(answer, HookFault):
             self._note(Noted(listener, decision, {}, duration_ms))
         else:
@@ -146,8 +165,9 @@ class Deliberation:
 
     def verdict(self, *, record_all: bool, supersedes: int | None) -> Verdict:
         """What it came to."""
+        if not (self._tells or record_all or supersedes is not None):
+            return _ALLOWED
         outcome = self._outcome()
-        told = outcome != "allow" or any(noted.tells for noted in self._noted)
         asks = self._questions() if outcome == "ask" else ()
         return Verdict(
             outcome=outcome,
@@ -155,9 +175,13 @@ class Deliberation:
             violation=self._as_violation(),
             asks=asks,
             payload_digest=payload_digest(self.document) if asks else "",
-            decided=self._decided(outcome, supersedes) if told or record_all or supersedes is not None else None,
+            decided=self._decided(outcome, supersedes),
             messages=tuple(self._messages()),
         )
+
+    def _decision_on(self, answer: Answer | HookFault, listener: Listener) -> Decision:
+        said = said_in(answer)
+        return ALLOW if said is None else decision_on(said, listener, self.document, self.dispatch)
 
     # ---- hearing ---------------------------------------------------------------------------------------------------
 
@@ -174,9 +198,10 @@ class Deliberation:
 
     def _note(self, noted: Noted) -> None:
         self._noted.append(noted)
+        self._tells = self._tells or noted.tells
         decision = noted.decision
         if decision.changes:
-            self.document = {**self.document, **decision.changes}
+            self._now = {**self.document, **decision.changes}
             self._payload = None
             self._changes.update(decision.changes)
         if decision.outcome == "ask":
@@ -242,7 +267,7 @@ class Deliberation:
 
     def _decided(self, outcome: VerdictOutcome, supersedes: int | None) -> HookDecided:
         decisions = [noted.as_logged() for noted in self._noted]
-        return decided_of(self.dispatch, payload_digest(self._first_document), outcome, decisions, supersedes)
+        return decided_of(self.dispatch, payload_digest(self.first_document), outcome, decisions, supersedes)
 
 
 def decided_of(

@@ -47,7 +47,9 @@ class Floor(Protocol):
     def dispatch(self) -> Dispatch: ...
 
     @property
-    def document(self) -> PayloadDocument: ...
+    def document(self) -> PayloadDocument:
+        """Made when it is first asked for; whoever lets go of the loop has asked before, since the run goes on then."""
+        ...
 
     @property
     def payload(self) -> HookPayload: ...
@@ -75,7 +77,7 @@ class Sealed:
     def __init__(self, dispatch: Dispatch, document: PayloadDocument, payload: HookPayload | None = None) -> None:
         self.dispatch = dispatch
         self.document = document
-        self.payload = payload_of(document) if payload is None else payload
+        self.payload = payload_of(dispatch.hook, lambda: document) if payload is None else payload
         self.heard: Heard | None = None
         self.was_asked = True
 

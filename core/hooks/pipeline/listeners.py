@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from hooks.definition.hook_points import MODES, RULES, HookType, Mode, point_named
+from hooks.definition.hook_points import MODES, OBSERVING_MODES, RULES, HookType, Mode, point_named
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookSetMember
 from hooks.expressions.cel import CelError, Program, compile_expression, evaluate
@@ -96,6 +96,32 @@ class Listener:
     def applies_to(self, document: PayloadDocument) -> bool:
         """Whether its `if` has it asked about this payload. Raises HookFault."""
         return self.condition is None or self.condition.holds_for(document)
+
+
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is asked at one point about one subject, in order: who decides, who looks on, who does so in background."""
+
+    deciding: tuple[Listener, ...]
+    looking_on: tuple[Listener, ...]
+    in_background: tuple[Listener, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.deciding or self.looking_on or self.in_background)
+
+    @property
+    def awaited(self) -> tuple[Listener, ...]:
+        return (*self.deciding, *self.looking_on)
+
+
+def audience_of(listeners: Iterable[Listener], subject: Subject) -> Audience:
+    """Those of `listeners`, which are in order, whose `match` chooses the subject."""
+    chosen = [listener for listener in listeners if listener.matches(subject)]
+    return Audience(
+        tuple(listener for listener in chosen if listener.mode not in OBSERVING_MODES),
+        tuple(listener for listener in chosen if listener.mode == "audit"),
+        tuple(listener for listener in chosen if listener.mode == "fire_and_forget"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from hooks.definition.hook_points import HookType
 from hooks.events.payloads import HookDecided, HookSetMember
 from hooks.pipeline.dispatch import Dispatch, Json, RunSetting, Subject, Verdict
-from hooks.pipeline.listeners import Listener, by_point, listeners_of
+from hooks.pipeline.listeners import Audience, Listener, audience_of, by_point, listeners_of
 from hooks.pipeline.plugins import PluginSet, Registered, plugins_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Pipeline:
         self._resolve = resolve
         self._states = states or {}
         self._by_point = by_point(listener for member in members for listener in listeners_of(member))
-        self._matching: dict[tuple[str, Subject], tuple[Listener, ...]] = {}
+        self._matching: dict[tuple[str, Subject], Audience] = {}
         self._opened: OpenedHooks | None = None
 
     async def open(self) -> None:
@@ -99,7 +99,7 @@ class Pipeline:
 
     def listens(self, hook: str, subject: Subject) -> bool:
         """Whether anybody wants to be asked; without that, a dispatch and its payload can be left out."""
-        return hook in self._by_point and bool(self._listeners(hook, subject))
+        return hook in self._by_point and bool(self._audience(hook, subject))
 
     async def dispatch(self, dispatch: Dispatch) -> Verdict:
         """Ask every hook that listens, in order.
@@ -107,10 +107,8 @@ class Pipeline:
         Record the verdict's `decided`, durably, before acting on the verdict. A hook that fails is part of the verdict;
         nothing a hook does is raised from here.
         """
-        listeners = self._listeners(dispatch.hook, dispatch.subject)
-        if not listeners:
-            return Verdict()
-        return await self.chain.ask(dispatch, listeners)
+        audience = self._audience(dispatch.hook, dispatch.subject)
+        return await self.chain.ask(dispatch, audience) if audience else Verdict()
 
     @property
     def chain(self) -> Chain:
@@ -123,10 +121,9 @@ class Pipeline:
         """Everybody who listens at a point, whatever the subject, in the order they are asked."""
         return self._by_point.get(hook, ())
 
-    def _listeners(self, hook: str, subject: Subject) -> tuple[Listener, ...]:
+    def _audience(self, hook: str, subject: Subject) -> Audience:
         key = (hook, subject)
         found = self._matching.get(key)
         if found is None:
-            present = self._by_point.get(hook, ())
-            found = self._matching[key] = tuple(listener for listener in present if listener.matches(subject))
+            found = self._matching[key] = audience_of(self._by_point.get(hook, ()), subject)
         return found

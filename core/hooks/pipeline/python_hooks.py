@@ -60,6 +60,7 @@ class PythonHook:
             coroutine = self._call(floor)
             step = start(coroutine)
             if not step.is_done:
+                _ = floor.document
                 async with asyncio.timeout(self.timeout_ms / 1000) as limit:
                     return self._as_answer(await finish(step))
             return self._as_answer(step.result)
