@@ -148,12 +148,20 @@ async def command_hook(directory: Path) -> tuple[float, float]:
     async def ask() -> None:
         await pipeline.dispatch(question)
 
-    async def bare() -> None:
-        subprocess.run([str(script)], input=b"{}", capture_output=True, check=True)
-
-    cost, least = [await microseconds(each, COMMANDS) / 1000 for each in (ask, bare)]
+    cost = await microseconds(ask, COMMANDS) / 1000
     await pipeline.close()
-    return cost, least
+    return cost, least_ms(script)
+
+
+def least_ms(script: Path) -> float:
+    """The process alone, as subprocess runs it; the best of five means, as for the hook."""
+    best = float("inf")
+    for _ in range(5):
+        started = time.perf_counter()
+        for _ in range(COMMANDS):
+            subprocess.run([str(script)], input=b"{}", capture_output=True, check=True)
+        best = min(best, (time.perf_counter() - started) / COMMANDS)
+    return best * 1000
 
 
 def main() -> None:
@@ -173,9 +181,8 @@ def main() -> None:
         print(f"| {name} | {ours:.1f} | {ours / max(1, len(plugins)):.1f} | {beside} | {bare} |")
     with tempfile.TemporaryDirectory() as directory:
         cost, least = asyncio.run(command_hook(Path(directory)))
-    print(
-        f"\n| command hook, ms | bare process, ms | besides |\n| --- | --- | --- |\n| {cost:.2f} | {least:.2f} | {cost - least:.2f} |"
-    )
+    print("\n| command hook, ms | its process alone, ms | besides, ms |\n| --- | --- | --- |")
+    print(f"| {cost:.2f} | {least:.2f} | {cost - least:.2f} |")
 
 
 if __name__ == "__main__":
