@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +14,8 @@ from hooks.definition.hook_points import HookType, point_named
 from hooks.errors import NotFoundError, UsageError
 from hooks.events.payloads import HookSetMember
 from hooks.pipeline.history import OCCASIONS
-from hooks.pipeline.samples import sample_payload
+from hooks.pipeline.listeners import Listener
+from hooks.pipeline.samples import SAMPLE_INPUTS, sample_payload
 from hooks.pipeline.trial import Trial, try_hook
 from hooks.storage.run_directory import find_run
 from hooks_cli.failures import EXIT_CODES
@@ -147,22 +149,24 @@ async def _tried(
             raise UsageError(
                 f"{member.name} is not asked at {point}.", fix=f"See `hooks policy list` for {member.name}."
             )
-        points = [listener.point for listener in listeners]
-        document = _payload(points, file, recorded, seq)
+        document = _payload(listeners, file, recorded, seq)
         listener = next(each for each in listeners if each.point == document["hook"])
         return await try_hook(pipeline.chain, listener, document)
     finally:
         await pipeline.close()
 
 
-def _payload(points: list[HookType], file: Path | None, recorded: Recorded | None, seq: int | None) -> dict[str, Any]:
+def _payload(
+    listeners: list[Listener], file: Path | None, recorded: Recorded | None, seq: int | None
+) -> dict[str, Any]:
+    points = [listener.point for listener in listeners]
     if file is not None:
         document = _read(file)
         if document.get("hook") not in points:
             raise UsageError(f"{file} is a payload of {document.get('hook')!r}, where the hook is not asked.")
         return document
     if recorded is None:
-        return sample_payload(points[0])
+        return sample_payload(points[0], _fitting_executor(listeners[0].entry.match.executor))
     for at, document in recorded.payloads:
         if document["hook"] in points and seq in (None, at):
             return document
@@ -173,6 +177,11 @@ def _payload(points: list[HookType], file: Path | None, recorded: Recorded | Non
         fix=f"Occasions are: {events}; `hooks tail {recorded.run_id} --no-follow` lists events.",
         run=recorded.run_id,
     )
+
+
+def _fitting_executor(globs: list[str]) -> str:
+    """An executor that the hook would be asked about, if there is a sample of one."""
+    return next((name for name in SAMPLE_INPUTS for glob in globs or ["*"] if fnmatchcase(name, glob)), "shell")
 
 
 def _read(file: Path) -> dict[str, Any]:

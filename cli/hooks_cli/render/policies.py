@@ -26,7 +26,10 @@ async def listing_document(policies: Policies) -> dict[str, Any]:
     )
     await pipeline.open()
     try:
-        points = {point: [_hook(each, policies) for each in pipeline.listeners(point)] for point in HookType}
+        points = {
+            point: [_hook(each, policies, pipeline.chain.fault_of(each)) for each in pipeline.listeners(point)]
+            for point in HookType
+        }
     finally:
         await pipeline.close()
     return {
@@ -35,7 +38,7 @@ async def listing_document(policies: Policies) -> dict[str, Any]:
     }
 
 
-def _hook(listener: Listener, policies: Policies) -> dict[str, Any]:
+def _hook(listener: Listener, policies: Policies, fault: str | None) -> dict[str, Any]:
     entry, member = listener.entry, listener.member
     faults = member_faults(member) if policies.is_pinned else file_faults(entry)
     return {
@@ -52,7 +55,7 @@ def _hook(listener: Listener, policies: Policies) -> dict[str, Any]:
         "match": {key: globs for key in _MATCH if (globs := getattr(entry.match, key))},
         "if": entry.condition,
         "file": member.file,
-        "problems": [*faults],
+        "problems": [*faults, *([fault] if fault else [])],
     }
 
 

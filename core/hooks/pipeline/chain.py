@@ -140,6 +140,11 @@ class Chain:
             hook = self._hooks[id(listener)] = self._made(listener)
         return hook
 
+    def fault_of(self, listener: Listener) -> str | None:
+        """Why the hook can only fail, if it could not be loaded."""
+        loaded = self._loaded.get(id(listener.member))
+        return None if loaded is None or loaded.fault is None else loaded.fault.reason
+
     def _made(self, listener: Listener) -> Hook:
         loaded = self._loaded.get(id(listener.member))
         if loaded is None:

@@ -192,8 +192,17 @@ _DIFFERENT: dict[HookType, dict[str, Any]] = {
 }
 
 
-def sample_payload(point: HookType) -> PayloadDocument:
+SAMPLE_INPUTS: dict[str, dict[str, Json]] = {
+    "shell": _FIELDS["input"],
+    "file": {"path": "NOTES.md", "mode": "append", "content": "Parser fixed\n"},
+    "http": {"method": "POST", "url": "https://example.org/hook", "json": {"text": "Parser fixed"}},
+}
+"""Executors that there are samples for, each with the input of one."""
+
+
+def sample_payload(point: HookType, executor: str = "shell") -> PayloadDocument:
     """A payload as a hook of this point might get it, before any hook."""
-    values = {**_FIELDS, **_DIFFERENT.get(point, {}), "hook": point.value}
+    of_executor = {"executor": executor, "provider": executor, "input": SAMPLE_INPUTS[executor]}
+    values = {**_FIELDS, **of_executor, **_DIFFERENT.get(point, {}), "hook": point.value}
     values["request_id"] = f"{values['attempt_id'] or RUN}::{point}::1"
     return {name: values[name] for name in HOOK_POINTS[point].model_fields}
