@@ -7,6 +7,7 @@ changes later must not change what is in force.
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -21,6 +22,8 @@ from hooks.pipeline.payload_base import HookPayload
 from hooks.pipeline.verdicts import HookFault
 
 _MOST_PROBLEMS = 3
+# Beside the names of fields pydantic has those of the types it has tried: `function-after[freeze(), dict[str,any]]`.
+_NAME = re.compile(r"(?!bool$)[a-z_][a-z0-9_]*")
 
 
 def checked_changes(
@@ -103,7 +106,8 @@ def _explain(error: ValidationError) -> str:
 
 
 def _explain_one(problem: ErrorDetails) -> str:
-    field, *inside = problem["loc"]
+    field, *steps = problem["loc"]
+    inside = [step for step in steps if isinstance(step, int) or _NAME.fullmatch(step)]
     where = f"{field!r}" + (f" at {'.'.join(map(str, inside))}" if inside else "")
     value = repr(problem["input"])
     shown = value if len(value) <= 80 else f"{value[:80]}…"
