@@ -5,24 +5,38 @@ Nothing here is stopped by a closed stdout: the runs are what matters, and their
 
 from __future__ import annotations
 
+import signal
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hooks.errors import HooksError
-from hooks.events.envelope import Event
-from hooks.runtime.runs import RunReport
+from hooks.errors import HooksError, Problem
+from hooks.runtime.runs import OpenRun, RunReport, drive
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.failures import die_by_signal, error_document, report_failure, worst
+from hooks_cli.failures import die_by_signal, error_document, report_failure, warning_text, worst
 from hooks_cli.render.documents import unreadable_document
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
-from hooks_cli.render.streams import emit_result, say
+from hooks_cli.render.stopping import stopping_text
+from hooks_cli.render.streams import emit_result, say, stdout_kept_for_results
 
 
-def progress(*, quiet: bool) -> Callable[[Event], None] | None:
-    """Who is told the events of a run while it goes on."""
-    return None if quiet else Progress()
+def move(run: OpenRun, *, quiet: bool, one_pass: bool = False) -> RunReport:
+    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes.
+
+    What Python hooks, agents and executors print goes to stderr as well: stdout is for what the run comes to.
+    """
+
+    def on_signal(number: int) -> None:
+        say(stopping_text(signal.Signals(number).name, run.state, run.grace_ms))
+
+    with stdout_kept_for_results():
+        return drive(run, one_pass=one_pass, on_event=None if quiet else Progress(), on_signal=on_signal)
+
+
+def tell_warning(problem: Problem) -> None:
+    """Say on stderr what is allowed and hardly meant."""
+    say(warning_text(problem))
 
 
 def finish(report: RunReport, *, as_json: bool) -> int:
@@ -41,7 +55,7 @@ def finish(report: RunReport, *, as_json: bool) -> int:
 
 
 def move_each(
-    directories: Sequence[RunDirectory], move: Callable[[RunDirectory], RunReport], *, schema: str, as_json: bool
+    directories: Sequence[RunDirectory], go_on: Callable[[RunDirectory], RunReport], *, schema: str, as_json: bool
 ) -> int:
     """Move run after run, say how each went, and return the code of them all.
 
@@ -51,7 +65,7 @@ def move_each(
     stopped_by = None
     for directory in directories:
         try:
-            report = move(directory)
+            report = go_on(directory)
         except HooksError as error:
             if len(directories) == 1:
                 raise

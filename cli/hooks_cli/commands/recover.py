@@ -10,14 +10,14 @@ import typer
 
 from hooks.errors import HooksError
 from hooks.runtime.reading import read_run
-from hooks.runtime.runs import RunReport, drive, open_existing
+from hooks.runtime.runs import RunReport, open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.failures import error_document, error_text
-from hooks_cli.moving import move_each, progress
+from hooks_cli.moving import move, move_each
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
 from hooks_cli.render.documents import run_document, unreadable_document
 from hooks_cli.render.next_steps import next_steps
-from hooks_cli.render.streams import emit, emit_json
+from hooks_cli.render.streams import emit, emit_json, say
 from hooks_cli.render.text import neutralise, table
 from hooks_cli.selection import is_unfinished, select
 
@@ -43,7 +43,9 @@ def recover(
 
     def go_on(directory: RunDirectory) -> RunReport:
         with open_existing(directory, take_over=take_over) as opened:
-            return drive(opened, on_event=progress(quiet=quiet or as_json))
+            if not as_json:
+                say(opened.run_id)
+            return move(opened, quiet=quiet or as_json)
 
     return move_each(directories, go_on, schema="hooks.recover/1", as_json=as_json)
 

@@ -10,14 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from hooks.definition.config import load_config, load_hooks_file, resolve_runs_dir
-from hooks.definition.model import Workflow
+from hooks.definition.model import HostExecutorNode, Workflow
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
-from hooks.runtime.runs import DEFAULT_GRACE_MS, drive, start_run
+from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks_cli.commands.validate import read_workflow_file
-from hooks_cli.moving import finish, progress
+from hooks_cli.moving import finish, move, tell_warning
 from hooks_cli.options import AsJson, RunsDir, duration_ms, key_values
-from hooks_cli.render.streams import emit_json, say
+from hooks_cli.render.plan_page import plan_page
+from hooks_cli.render.streams import emit, emit_json, say
 
 
 def run(
@@ -56,21 +57,29 @@ def run(
         wait=wait, until=until, detach=detach, interactive=interactive, engine=engine, timeout=timeout, accept=accept
     )
     here = Path.cwd()
-    config = load_config(here, os.environ)
+    config = load_config(here, os.environ, check_files=True)
     workflow = read_workflow_file(file, config)
     params = resolve_params(
         workflow,
         flags=param or [],
         file_values=load_params_file(params_file) if params_file else None,
         environ=os.environ,
+        warn=tell_warning,
     )
-    hook_entries = [*config.hooks, *(entry for path in hooks or [] for entry in load_hooks_file(path))]
+    hook_entries = [
+        *config.hooks,
+        *(entry for path in hooks or [] for entry in load_hooks_file(path, check_files=True)),
+    ]
     if durability not in ("strict", "relaxed"):
         raise UsageError(f"--durability {durability!r} is neither strict nor relaxed.", fix="--durability strict")
     grace_ms = duration_ms("--grace", grace)
     metadata = key_values("--meta", meta or [])
     if dry_run:
-        emit_json(_plan(workflow, params))
+        plan = _plan(workflow, params)
+        if as_json:
+            emit_json(plan)
+        else:
+            emit(plan_page(plan))
         return 0
     with start_run(
         workflow,
@@ -88,7 +97,7 @@ def run(
         durability="strict" if durability == "strict" else "relaxed",
     ) as opened:
         say(opened.run_id)
-        report = drive(opened, on_event=progress(quiet=quiet or as_json))
+        report = move(opened, quiet=quiet or as_json)
     return finish(report, as_json=as_json)
 
 
@@ -103,7 +112,14 @@ def _plan(workflow: Workflow, params: dict[str, Any]) -> dict[str, Any]:
         "schema": "hooks.plan/1",
         "workflow_id": workflow.workflow_id,
         "params": params,
-        "nodes": [{"node": node.id, "depends": node.depends} for node in workflow.nodes],
+        "nodes": [
+            {
+                "node": node.id,
+                "performed_by": node.executor if isinstance(node, HostExecutorNode) else node.agent,
+                "depends": node.depends,
+            }
+            for node in workflow.nodes
+        ],
     }
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hooks.runtime.runs import RunReport, drive, open_existing
+from hooks.runtime.runs import RunReport, open_existing
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.moving import move_each
+from hooks_cli.moving import move, move_each
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
 from hooks_cli.selection import is_unfinished, select
 
@@ -20,4 +20,4 @@ def tick(runs: RunWords = None, every: All = False, runs_dir: RunsDir = None, as
 
 def _tick(directory: RunDirectory) -> RunReport:
     with open_existing(directory) as opened:
-        return drive(opened, one_pass=True)
+        return move(opened, quiet=True, one_pass=True)

@@ -35,6 +35,7 @@ def run_document(status: RunStatus, state: RunState, directory: Path, now_ms: in
         "created_at": _time(state.created_at),
         "ended_at": _time(state.ended_at),
         "elapsed_ms": elapsed_ms(status, state, now_ms),
+        "nodes_succeeded": sum(status == "succeeded" for status in state.nodes.values()),
         "nodes_finished": state.finished,
         "nodes_total": len(state.graph.nodes),
         "directory": path_text(directory),

@@ -13,10 +13,8 @@ def next_steps(status: RunStatus, state: RunState) -> list[str]:
     match status.status:
         case "succeeded" | "cancelled":
             return []
-        case "failed":
-            return _look_closer(state, with_logs=True)
-        case "blocked":
-            return _look_closer(state, with_logs=False)
+        case "failed" | "blocked":
+            return _look_closer(state)
         case "running":
             return [f"hooks tail {run_id}"]
         case "in_doubt":
@@ -32,10 +30,21 @@ def in_doubt_nodes(state: RunState) -> list[str]:
     return [state.activities[activity_id].node_id for activity_id in state.in_doubt]
 
 
-def _look_closer(state: RunState, *, with_logs: bool) -> list[str]:
+_SAID_ON = {
+    **dict.fromkeys(("ExitStatus", "Signalled", "Timeout", "OutcomeUnknown", "AgentFailed"), "stderr"),
+    **dict.fromkeys(("RequirementsNotMet", "OutputSchemaMismatch", "OutputTooLarge"), "stdout"),
+    **dict.fromkeys(("AgentOutputNotJson", "AnswerNotFound"), "stdout"),
+}
+"""Where a process said what an error is about, by its code; with another one there was none, or it said nothing."""
+
+
+def _look_closer(state: RunState) -> list[str]:
     found = last_error(state)
     if found is None:
         return [f"hooks show {state.run_id}"]
-    node_id, _ = found
+    node_id, error = found
     steps = [f"hooks show {state.run_id} --node {node_id}"]
-    return [*steps, f"hooks logs {state.run_id} {node_id} --stderr"] if with_logs else steps
+    stream = _SAID_ON.get(error.error_code)
+    if stream is None:
+        return steps
+    return [*steps, f"hooks logs {state.run_id} {node_id}" + (" --stderr" if stream == "stderr" else "")]

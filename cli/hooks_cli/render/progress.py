@@ -43,10 +43,11 @@ class Progress:
             case ReconcileResult(node_id=node, outcome="in_doubt", reason=reason):
                 return f"{node}: in doubt: {reason}"
             case HookDecided(node_id=node, hook=hook) as decided:
-                return f"{node}: {hook}: {hook_reasons(decided)}"
+                reasons = hook_reasons(decided)
+                return f"{node}: {hook}: {reasons}" if reasons else None
             case _:
                 return None
 
     def _took(self, node: str, until_ms: int) -> str:
         begun = self._started.get(node)
-        return "" if begun is None else f" in {duration(until_ms - begun)}"
+        return ", begun by an earlier driver" if begun is None else f" in {duration(until_ms - begun)}"

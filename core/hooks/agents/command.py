@@ -52,9 +52,7 @@ class CommandAgentProcess:
         try:
             ended = await run_child(self._child(request), grace_ms=request.grace_ms)
         except CouldNotStartError as error:
-            raise _agent_error(
-                "CouldNotStart", "userFault", f"{self._name}: {error}"
-            ) from error
+            raise _agent_error("CouldNotStart", "userFault", f"{self._name}: {error}") from error
         return self._answer(ended, request.directory)
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:

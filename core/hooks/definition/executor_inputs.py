@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from hooks.definition.agents_section import read_target
 from hooks.definition.fields import Fields, Keys, describe, read_fields
 from hooks.definition.model import HostExecutorNode
+from hooks.definition.named_files import check_step_program
 from hooks.definition.shell_text import find_reference, report_pasted_text
 from hooks.definition.tree import Entry, Mapping, Node, Scalar, Sequence, Source, to_value
 from hooks.definition.values import is_text, item_of, read_bool, read_choice, read_duration, read_text, read_texts
@@ -146,6 +147,8 @@ def _check_argv(source: Source, node: Node, what: str) -> None:
         if word is not None and "\0" in word:
             source.report(item, f"{item_of(what, index)} holds a NUL character, which no argument can", "remove it")
         words.append(item.text if isinstance(item, Scalar) else "")
+    if words and words[0]:
+        check_step_program(source, node.items[0], words[0])
     report_pasted_text(source, node.items, words, "a reference", is_pasted=_has_reference)
 
 

@@ -6,23 +6,25 @@ stand the order in which that happens and the checks across them.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from hooks.definition.agents_section import honoured_options, read_agents
+from hooks.definition.argument_types import check_argument_types
 from hooks.definition.config import Config
 from hooks.definition.defaults_section import read_defaults
 from hooks.definition.fields import Fields, Keys, did_you_mean, listed, read_fields
 from hooks.definition.graph import find_cycle
 from hooks.definition.hooks_section import DeclaredHook, read_hooks, report_idle_globs
-from hooks.definition.model import AgentDeclaration, Param, SubagentNode, Workflow
+from hooks.definition.model import AgentDeclaration, CommandAgent, Param, SubagentNode, Workflow
 from hooks.definition.nodes_section import DeclaredNode, read_nodes
 from hooks.definition.params_section import read_params
 from hooks.definition.references_check import check_references
 from hooks.definition.source import read_file, read_source
 from hooks.definition.tree import Mapping, Node, Scalar, Source
 from hooks.definition.values import read_int, read_object, read_text
+from hooks.errors import Problem
 from hooks.ids import NODE_ID
 
 _KEYS = Keys(
@@ -30,24 +32,42 @@ _KEYS = Keys(
     frozenset({"workflow_id", "version", "description", "params", "agents", "defaults", "hooks", "metadata", "nodes"}),
     frozenset({"require_gates", "on_failure", "tool_policy", "unsafe_allow_ungated"}),
     {"bots": "agents"},
+    {
+        "max_concurrency": "write `defaults: {max_concurrency: 8}`, or give `-j 8` to `hooks run`",
+        "timeout": "write `defaults: {timeout: 10m}`, or give each node its own",
+        "timeout_ms": "write `defaults: {timeout_ms: 600000}`, or give each node its own",
+        "retry": "it belongs under `defaults` or to a node, where it is not supported yet",
+        "grace": "it belongs under `defaults`, where it is not supported yet; `hooks run --grace 30s` is",
+    },
 )
 _MOST_VERSION = 2**53
 _SHOWN_CYCLE = 8
 
 
 def load_workflow(
-    source: Path, *, text: bytes | None = None, config: Config | None = None, name: str | None = None
+    source: Path,
+    *,
+    text: bytes | None = None,
+    config: Config | None = None,
+    name: str | None = None,
+    check_files: bool = False,
+    warn: Callable[[Problem], None] | None = None,
 ) -> Workflow:
     """Read and check a workflow file; agents and defaults that it takes from `config` become part of the result.
 
-    `text` stands for the file's content where that is known already (stdin), `name` for the file in messages.
-    Raises DefinitionError with every problem found, in order of place.
+    `text` stands for the file's content where that is known already (stdin), `name` for the file in messages. With
+    `check_files` the programs and functions it names are looked for, too. `warn` is told what is allowed and hardly
+    meant. Raises DefinitionError with every problem found, in order of place.
     """
     data = read_file(source) if text is None else text
     origin, root = read_source(data, name or str(source))
+    origin.base = source.absolute().parent if check_files else None
     fields = read_fields(origin, root, _KEYS, "the workflow")
     loader = _Loader(origin, fields, config or Config(), str(source.absolute())) if fields is not None else None
     workflow = loader.load() if loader is not None else None
+    if warn is not None:
+        for warning in origin.sorted_warnings():
+            warn(warning)
     origin.raise_problems()
     assert workflow is not None, "a workflow that cannot be built has problems"
     return workflow
@@ -71,7 +91,9 @@ class _Loader:
         hooks = self._hooks() + [hook for node in nodes for hook in node.hooks]
         _check_depends(self._source, nodes)
         _check_agents(self._source, nodes, agents, self._config.agents)
-        check_references(self._source, nodes, {param.name: param for param in params})
+        declared = {param.name: param for param in params}
+        check_references(self._source, nodes, declared)
+        check_argument_types(self._source, nodes, declared)
         report_idle_globs(self._source, hooks, _present(workflow_id, nodes))
         if self._source.problems:
             return None
@@ -98,6 +120,10 @@ class _Loader:
                 node,
                 f"the workflow id {workflow_id!r} cannot stand in the name of a run directory",
                 "use up to 64 letters, digits, `_`, `-` and `.`, not beginning with a dot",
+            )
+        elif workflow_id is not None and workflow_id.startswith("-"):
+            self._source.report(
+                node, f"the ids of runs of {workflow_id!r} would look like options of a command", "begin with a letter"
             )
         return workflow_id
 
@@ -189,11 +215,22 @@ def _check_options(source: Source, options: Node, agent: AgentDeclaration) -> No
         return
     honoured = honoured_options(agent)
     for entry in options.entries:
-        if entry.key.text not in honoured:
-            fix = (
-                did_you_mean(entry.key.text, honoured) or f"it honours: {listed(honoured)}; see `options` of the agent"
+        name = entry.key.text
+        if name not in honoured:
+            fix = did_you_mean(name, honoured) or f"it honours: {listed(honoured)}; see `options` of the agent"
+            source.report(entry.key, f"the agent `{agent.name}` does not honour the option `{name}`", fix)
+        elif isinstance(agent, CommandAgent) and _loses_its_value(agent.options[name], entry.value):
+            source.report(
+                entry.value,
+                f'the agent `{agent.name}` would not hear this value: its option `{name}` has no "{{value}}"',
+                f'write `{name}: [{agent.options[name][0]}, "{{value}}"]` under `options` of the agent',
             )
-            source.report(entry.key, f"the agent `{agent.name}` does not honour the option `{entry.key.text}`", fix)
+
+
+def _loses_its_value(argv: list[str], value: Node) -> bool:
+    """Whether an option that is a mere flag is given more than yes, no or nothing."""
+    is_switch = isinstance(value, Scalar) and (value.value is None or isinstance(value.value, bool))
+    return not is_switch and not any("{value}" in word for word in argv)
 
 
 def _present(workflow_id: str | None, nodes: list[DeclaredNode]) -> dict[str, Collection[str]]:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hooks.definition.executor_inputs import EXECUTORS, LATER_EXECUTORS, read_input
-from hooks.definition.fields import Fields, Keys, describe, read_fields
+from hooks.definition.fields import Fields, Keys, describe, likeliest, read_fields
 from hooks.definition.hooks_section import DeclaredHook, read_hooks
 from hooks.definition.model import HostExecutorNode, SubagentNode
 from hooks.definition.model import Node as WorkflowNode
@@ -63,6 +63,7 @@ _LATER = frozenset(
         *("body", "max_iterations", "terminate", "output"),
     }
 )
+_OF_DEFAULTS = {"max_concurrency": "it belongs under `defaults` of the workflow: `defaults: {max_concurrency: 8}`"}
 _LATER_AGENT = frozenset({"requirements", "sampling", "strategy", "format", "repeatable", "tool_calls_enabled"})
 _SYNONYMS = {
     "bot": "agent",
@@ -77,14 +78,24 @@ _KEYS = {
         _COMMON | _AGENT_STEP,
         _LATER | _LATER_AGENT,
         _SYNONYMS,
-        dict.fromkeys(_EXECUTOR_CALL, "it belongs to an executor call (`executor: shell`); this is an agent step"),
+        {
+            **_OF_DEFAULTS,
+            **dict.fromkeys(
+                _EXECUTOR_CALL, "it belongs to an executor call (`executor: shell`); this is an agent step"
+            ),
+        },
     ),
     "host_executor": Keys(
         "an executor call",
         _COMMON | _EXECUTOR_CALL,
         _LATER,
         _SYNONYMS,
-        dict.fromkeys(_AGENT_STEP | _LATER_AGENT, "it belongs to an agent step (`agent: …`); this is an executor call"),
+        {
+            **_OF_DEFAULTS,
+            **dict.fromkeys(
+                _AGENT_STEP | _LATER_AGENT, "it belongs to an agent step (`agent: …`); this is an executor call"
+            ),
+        },
     ),
 }
 _EVERY_KEY = Keys("a node", _COMMON | _AGENT_STEP | _EXECUTOR_CALL, _LATER | _LATER_AGENT, _SYNONYMS)
@@ -187,7 +198,7 @@ def _read_type(source: Source, key: Scalar, body: Node, label: str) -> str | Non
     if written is None:
         found = [type_ for type_, mark in _TYPES.items() if mark in present]
         if not found:
-            source.report(key, f"{label} has neither `agent` nor `executor`", "add `agent: NAME` or `executor: shell`")
+            _report_untyped(source, key, body, label)
             return None
         if "loop" in found:
             source.report(present["body"].key, "loops (`body`) are not supported yet", f"remove {label}")
@@ -198,6 +209,17 @@ def _read_type(source: Source, key: Scalar, body: Node, label: str) -> str | Non
     if snake in _TYPES and snake not in _LATER_TYPES:
         return snake
     return read_choice(source, written.value, f"{label}: `type`", ("subagent", "host_executor"), later=_LATER_TYPES)
+
+
+def _report_untyped(source: Source, key: Scalar, body: Mapping, label: str) -> None:
+    """Without a type it is not known which keys belong here; but one that says what was meant is worth a word."""
+    source.report(key, f"{label} has neither `agent` nor `executor`", "add `agent: NAME` or `executor: shell`")
+    for entry in body.entries:
+        word = _EVERY_KEY.canonical(entry.key.text)
+        if word in _EVERY_KEY.later:
+            source.report(entry.key, f"`{entry.key.text}` is not supported yet", f"remove it from {label}")
+        elif word not in _EVERY_KEY.supported and (fix := likeliest(entry.key.text, _EVERY_KEY)) is not None:
+            source.report(entry.key, f"unknown key `{entry.key.text}` in {label}", fix)
 
 
 def _read_depends(fields: Fields) -> list[Scalar]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -62,7 +63,10 @@ class Source:
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
+        self.base: Path | None = None
+        """The directory that relative files are looked for in; None: they are not looked for."""
         self.problems: list[tuple[int, Problem]] = []
+        self.warnings: list[tuple[int, Problem]] = []
         self._line_starts: list[int] | None = None
 
     def place(self, offset: int) -> Place:
@@ -87,10 +91,11 @@ class Source:
 
     def report(self, at: int | Node, message: str, fix: str | None = None) -> None:
         """Note one problem; reading goes on."""
-        offset = at if isinstance(at, int) else at.start
-        # Names from the file go into messages; a control character among them must not reach a terminal.
-        message, fix = _printable(message), fix and _printable(fix)
-        self.problems.append((offset, Problem(message, self.place(offset), fix)))
+        self.problems.append(self._problem(at, message, fix))
+
+    def warn(self, at: int | Node, message: str, fix: str | None = None) -> None:
+        """Note what is allowed and hardly meant."""
+        self.warnings.append(self._problem(at, message, fix))
 
     def fail(self, at: int, message: str, fix: str | None = None) -> DefinitionError:
         """The error to raise for a problem after which nothing more can be read."""
@@ -103,8 +108,19 @@ class Source:
             raise DefinitionError(self.sorted_problems())
 
     def sorted_problems(self) -> list[Problem]:
-        ordered = [problem for _, problem in sorted(self.problems, key=lambda found: found[0])]
-        return list(dict.fromkeys(ordered))
+        return _in_order(self.problems)
+
+    def sorted_warnings(self) -> list[Problem]:
+        return _in_order(self.warnings)
+
+    def _problem(self, at: int | Node, message: str, fix: str | None) -> tuple[int, Problem]:
+        offset = at if isinstance(at, int) else at.start
+        # Names from the file go into messages; a control character among them must not reach a terminal.
+        return offset, Problem(_printable(message), self.place(offset), fix and _printable(fix))
+
+
+def _in_order(found: list[tuple[int, Problem]]) -> list[Problem]:
+    return list(dict.fromkeys(problem for _, problem in sorted(found, key=lambda each: each[0])))
 
 
 def _printable(text: str) -> str:

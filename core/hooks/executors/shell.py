@@ -49,12 +49,21 @@ class ShellExecutor:
         try:
             ended = await run_child(_child(call), grace_ms=call.grace_ms)
         except CouldNotStartError as error:
-            return unsettled("not_done", "CouldNotStart", "userFault", str(error))
+            return unsettled("not_done", "CouldNotStart", "userFault", f"{error}{_beside(call)}")
         return _settle(ended, call)
 
     async def adopt(self, call: EffectCall) -> Settled | None:
         ended = await adopt_child(call.directory, call.marker, grace_ms=call.grace_ms)
         return _settle(ended, call) if ended is not None else None
+
+
+def _beside(call: EffectCall) -> str:
+    """Where the program is if it was looked for in the wrong directory."""
+    program = (call.input.get("argv") or [""])[0]
+    beside = call.workflow_directory / program
+    if "/" not in program or (call.working_directory / program).exists() or not beside.is_file():
+        return ""
+    return f" There is {beside}, but the paths of a step resolve from where the run was started."
 
 
 def _command(resolved_input: dict[str, Any]) -> dict[str, Any]:

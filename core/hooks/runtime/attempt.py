@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from hooks.clock import Clock
+from hooks.definition.durations import spelt
 from hooks.definition.executor_inputs import bind_input
 from hooks.definition.model import HostExecutorNode, Node, SubagentNode, Workflow
 from hooks.errors import HooksError, JsonBorderError, StorageError
@@ -485,7 +486,7 @@ def _failed_error(failed: Failed) -> ErrorInfo:
 def _stop_error(reason: StopReason, node: Node, run: RunContext) -> ErrorInfo:
     if reason == "timeout":
         limit = node.timeout_ms or run.definition.timeout_ms
-        return _error("Timeout", "timeout", f"It ran longer than its timeout of {limit} ms and was ended.")
+        return _error("Timeout", "timeout", f"It ran longer than its timeout of {spelt(limit or 0)} and was ended.")
     return _error("Interrupted", "retryable", "The driver was told to stop while this was running.")
 
 

@@ -40,7 +40,11 @@ def _whole(activity: ActivityState, output: Any) -> Any:
         return output
     kept = len(str(output.get("stdout", "")).encode())
     file = f"attempts/{attempt_directory(activity.activity_id, activity.attempts)}/stdout"
-    return _CutOutput(output, f"the output was cut: {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}")
+    reason = (
+        f"the output was cut: {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}. "
+        "`max_output_bytes` of the node says how many are kept."
+    )
+    return _CutOutput(output, reason)
 
 
 class _CutOutput(dict[str, Any]):

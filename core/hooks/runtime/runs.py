@@ -21,7 +21,7 @@ from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to
 from hooks.errors import RunIdTakenError, UsageError
 from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import HookSetChanged, Payload, ResumeStarted, RunCreated, Session
-from hooks.ids import RUN_ID, RunId, new_run_id
+from hooks.ids import RunId, is_run_id_to_give, new_run_id
 from hooks.jsonio import canonical
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
@@ -137,10 +137,11 @@ def start_run(
     RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
     """
     clock = clock or SystemClock()
-    if run_id is not None and not RUN_ID.match(run_id):
+    if run_id is not None and not is_run_id_to_give(run_id):
         raise UsageError(
             f"{run_id!r} cannot be a run id.",
-            fix="Use up to 100 letters, digits, `_`, `.` and `-`, not beginning with a dot.",
+            fix="Use up to 100 letters, digits, `_`, `.` and `-`, beginning with none of the last two; "
+            "`last` means the newest run.",
         )
     workflow_json = workflow_to_json(workflow)
     hooks = resolve_hook_set([*hook_entries, *workflow.hooks])
@@ -200,11 +201,18 @@ def open_existing(
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
-    Raises RunLockedError, RunCopiedError unless `take_over`, CorruptRunError, StorageError.
+    Raises RunLockedError, CorruptRunError, StorageError, and RunCopiedError unless `take_over` or it has ended.
     """
     clock = clock or SystemClock()
     folding = Folding(directory)
-    opened = open_run(directory, role="driver", now_ms=clock.now_ms(), take_over=take_over, receive=folding.receive)
+    opened = open_run(
+        directory,
+        role="driver",
+        now_ms=clock.now_ms(),
+        take_over=take_over,
+        has_ended=lambda: folding.state.ended is not None,
+        receive=folding.receive,
+    )
     inode = directory.path.stat().st_ino
     return OpenRun(
         directory=directory,
@@ -253,15 +261,22 @@ def this_session(inode: int) -> Session:
 # ---- driving -------------------------------------------------------------------------------------------------------
 
 
-def drive(run: OpenRun, *, one_pass: bool = False, on_event: Callable[[Event], None] | None = None) -> RunReport:
+def drive(
+    run: OpenRun,
+    *,
+    one_pass: bool = False,
+    on_event: Callable[[Event], None] | None = None,
+    on_signal: Callable[[int], None] | None = None,
+) -> RunReport:
     """Move `run` until it ends or cannot go on without a person (`one_pass`: start things only once).
 
-    SIGINT and SIGTERM stop it: `signal` of the report says so. Raises StorageError when the log cannot be written; what
+    SIGINT and SIGTERM stop it: `signal` of the report says so, and `on_signal` is told of the first one at once, since
+    what runs may take its time to end. Raises StorageError when the log cannot be written; what
     was running then is left to be found by the next driver, as if this process had been killed.
     """
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(drive_async(run, one_pass=one_pass, on_event=on_event))
+        return loop.run_until_complete(drive_async(run, one_pass=one_pass, on_event=on_event, on_signal=on_signal))
     finally:
         _let_go_of_tasks(loop)
         loop.close()
@@ -272,6 +287,7 @@ async def drive_async(
     *,
     one_pass: bool = False,
     on_event: Callable[[Event], None] | None = None,
+    on_signal: Callable[[int], None] | None = None,
     implementation: WorkflowExecutionHooks | None = None,
     handle_signals: bool = True,
 ) -> RunReport:
@@ -282,7 +298,7 @@ async def drive_async(
     recorder, hook_points = _recorder_and_hooks(run)
     recorder.on_event = on_event
     context = _context(run, recorder, hook_points, interruption, implementation)
-    handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
+    handled = _handle_signals(interruption, run.grace_ms, on_signal) if handle_signals else ()
     try:
         await hook_points.open()
         await Driver(context).drive(one_pass=one_pass)
@@ -354,11 +370,19 @@ def _trusted_since(sessions: Sequence[Session], inode: int) -> int:
     return index
 
 
-def _handle_signals(interruption: Interruption, grace_ms: int) -> tuple[int, ...]:
+def _handle_signals(
+    interruption: Interruption, grace_ms: int, on_signal: Callable[[int], None] | None
+) -> tuple[int, ...]:
+    def stop(number: int) -> None:
+        is_first = interruption.signal is None
+        interruption.request(number, grace_ms)
+        if is_first and on_signal is not None:
+            on_signal(number)
+
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
-        loop.add_signal_handler(number, interruption.request, number, grace_ms)
+        loop.add_signal_handler(number, stop, number)
     return numbers
 
 
