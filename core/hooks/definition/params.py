@@ -5,6 +5,7 @@ Whichever way a value comes, it is converted by the declared type, and every pro
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -75,11 +76,15 @@ def resolve_params(
 
 
 def _misspelt_variables(declared: Iterable[str], environ: Mapping[str, str]) -> Iterator[Problem]:
-    known = [environment_name(name) for name in declared]
+    prefix = environment_name("")
+    known = [environment_name(name).removeprefix(prefix) for name in declared]
     for variable in sorted(environ):
-        if not variable.startswith(environment_name("")) or variable in known:
+        word = variable.removeprefix(prefix)
+        if word == variable or word in known:
             continue
-        if fix := did_you_mean(variable, [name for name in known if name not in environ]):
+        # The names alone are compared: the prefix would make any two of them alike.
+        if similar := difflib.get_close_matches(word, known, n=1):
+            fix = f"did you mean `{prefix}{similar[0]}`?"
             yield Problem(f"{variable} is set, but this workflow has no such param", fix=fix)
 
 
