@@ -131,7 +131,7 @@ class CommandLine:
         for fifo in ("started", "gate"):
             if not (self.directory / fifo).exists():
                 os.mkfifo(self.directory / fifo)
-        script = "echo $$ > started; read line < gate; echo done"
+        script = "exec 3<>gate; echo $$ > started; read line <&3; echo done"
         return self.write(
             name,
             f"workflow_id: blocking\nversion: 1\nnodes:\n"

@@ -24,6 +24,15 @@ def test_log_triage_says_the_same_today(tmp_path: Path) -> None:
     )
 
 
+def test_log_triage_of_a_log_that_is_not_there_fails_and_writes_nothing(tmp_path: Path) -> None:
+    """A pipe ends like its last command: the sample others copy must not hide that its first one found nothing."""
+    ended = CommandLine(tmp_path).hooks("run", str(SAMPLES / "log_triage" / "workflow.yaml"), "-p", "log=nope")
+
+    assert ended.code == 1
+    assert "nope" in ended.err
+    assert not (tmp_path / "triage.md").exists()
+
+
 def test_release_notes_are_made_of_the_commits_of_the_repository_it_runs_in(tmp_path: Path) -> None:
     _commit(tmp_path, "Add a door", "Fix the door", "Paint it blue")
 

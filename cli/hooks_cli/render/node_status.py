@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hooks.ids import NodeId
-from hooks.kernel.walk import round_key
 from hooks.kernel.state import ActivityState, NodeState, RunState, Scope
 from hooks.kernel.status import RunStatus
+from hooks.kernel.walk import round_key
 
 _FIRST_TOLD = ("in_doubt", "waiting", "running", "interrupted", "retrying")
 

@@ -12,6 +12,7 @@ import msgspec
 from hooks.definition.agents_section import read_target
 from hooks.definition.fields import Fields, Keys, describe, did_you_mean, listed, read_fields
 from hooks.definition.model import HookEntry, HookMatch
+from hooks.definition.named_files import check_program
 from hooks.definition.tree import Mapping, Node, Sequence, Source
 from hooks.definition.values import read_choice, read_duration, read_int, read_text, read_text_map, read_texts
 
@@ -144,7 +145,8 @@ def _read_points(fields: Fields) -> list[str] | None:
     for place, written in zip(places, points, strict=True):
         point = ALIASES.get(written, written)
         if point not in POINTS:
-            fix = did_you_mean(written, [*POINTS, *ALIASES]) or f"hook points: {listed(SUPPORTED_POINTS)}"
+            later = [known for known in (*POINTS, *ALIASES) if known not in SUPPORTED_POINTS]
+            fix = did_you_mean(written, SUPPORTED_POINTS, later) or f"hook points: {listed(SUPPORTED_POINTS)}"
             fields.source.report(place, f"unknown hook point `{written}`", fix)
         elif point not in SUPPORTED_POINTS:
             fields.source.report(
@@ -162,7 +164,10 @@ def _read_command(fields: Fields) -> dict[str, Any]:
         source.report(place, f"{fields.label} has {what}", "give exactly one of the two")
         return {}
     if argv is not None:
-        return {"argv": read_texts(source, argv, f"{fields.label}: `argv`")}
+        words = read_texts(source, argv, f"{fields.label}: `argv`")
+        if words and isinstance(argv, Sequence):
+            check_program(source, argv.items[0], words[0])
+        return {"argv": words}
     assert python is not None
     return {"python": read_target(source, python, f"{fields.label}: `python`")}
 

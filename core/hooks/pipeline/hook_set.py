@@ -79,7 +79,7 @@ def hook_file(entry: HookEntry) -> Path | None:
 
 
 def _problems(entry: HookEntry) -> Iterable[Problem]:
-    place = Place(entry.declared_in, 1, 1) if entry.declared_in else None
+    place = Place(entry.declared_in) if entry.declared_in else None
     for point in entry.on:
         if point not in frozenset(HookType):
             known = ", ".join(HookType)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hooks.callables import CallableError, in_thread, load_callable
+from hooks.definition.durations import spelt
 from hooks.errors import describe_exception
 from hooks.pipeline.deliberation import Answer, Deliberation
 from hooks.pipeline.dispatch import RunSetting
@@ -63,7 +64,7 @@ class PythonHook:
             async with asyncio.timeout(self.timeout_ms / 1000):
                 function = await in_thread(self._loaded)
         except TimeoutError:
-            self._fault = HookFault(f"{self._reference} was not loaded within {self.timeout_ms} ms")
+            self._fault = HookFault(f"{self._reference} was not loaded within {spelt(self.timeout_ms)}")
         except CallableError as error:
             self._fault = HookFault(str(error))
         except HookFault as fault:
@@ -117,7 +118,7 @@ class PythonHook:
 
     def too_late(self) -> HookFault:
         """What an overrun timeout is answered with."""
-        return HookFault(f"no answer within its timeout of {self.timeout_ms} ms")
+        return HookFault(f"no answer within its timeout of {spelt(self.timeout_ms)}")
 
     @property
     def _reference(self) -> str:

@@ -45,6 +45,7 @@ else printf '{{"exitCode":%d}}\\n' "$status" >"$directory/{EXIT_FILE}"
 fi
 exit "$status"
 """
+_SHOWN_PATH = 100
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Errors that say nothing against the command: the machine was short of something.
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
@@ -126,8 +127,9 @@ def find_program(name: str, environment: Mapping[str, str], working_directory: P
     if "/" in name:
         raise CouldNotStartError(f"Could not start {name!r}: there is no file {candidates[0]}.")
     path_variable = environment.get("PATH", os.defpath)
+    shown = path_variable if len(path_variable) <= _SHOWN_PATH else f"{path_variable[:_SHOWN_PATH]}…"
     raise CouldNotStartError(
-        f"Could not start {name!r}: no such program in PATH ({path_variable}). Install it, or give its whole path."
+        f"Could not start {name!r}: no such program in PATH ({shown}). Install it, or give its whole path."
     )
 
 

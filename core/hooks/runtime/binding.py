@@ -133,7 +133,7 @@ def _whole(node: NodeState, output: Any) -> Any:
     return _CutOutput(
         output,
         f"the output was cut: {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}. "
-        "`max_output_bytes` of that node says how much is kept",
+        "`max_output_bytes` of the node says how many are kept.",
     )
 
 

@@ -26,6 +26,8 @@ from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.verdicts import HookType
 from hooks.runtime.recorder import Recorder
 
+_NOT_SUPPORTED_YET = frozenset({"requirements", "strategy", "tool_calls_enabled"})
+
 
 class BlockedByHookError(Exception):
     """A hook said no, or failed; `error` is a PluginViolationError with class policy or hook_error."""
@@ -133,9 +135,14 @@ class HookPoints:
         return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
 
     def _accepts(self, node: WorkNode) -> Callable[[str, Any], str | None]:
-        """What a hook may set is what a file may set: only options that the step's agent honours."""
+        """What a hook may set is what a file may set: only options that the step's agent honours.
+
+        A field that nothing in this version acts on is refused: a hook that believes it has set one would be wrong.
+        """
 
         def accepts(field: str, value: Any) -> str | None:
+            if field in _NOT_SUPPORTED_YET:
+                return "setting it is not supported yet"
             if field != "model_options" or not isinstance(node, SubagentNode):
                 return None
             honoured = self._honoured[node.agent]

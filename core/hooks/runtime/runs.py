@@ -28,7 +28,7 @@ from hooks.events.payloads import (
     RunSucceeded,
     Session,
 )
-from hooks.ids import RUN_ID, RunId, new_run_id
+from hooks.ids import RunId, is_run_id_to_give, new_run_id
 from hooks.jsonio import canonical
 from hooks.kernel.apply import apply
 from hooks.kernel.reopening import nodes_to_reopen
@@ -117,10 +117,11 @@ def start_run(
     RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
     """
     clock = clock or SystemClock()
-    if run_id is not None and not RUN_ID.match(run_id):
+    if run_id is not None and not is_run_id_to_give(run_id):
         raise UsageError(
             f"{run_id!r} cannot be a run id.",
-            fix="Use up to 100 letters, digits, `_`, `.` and `-`, not beginning with a dot.",
+            fix="Use up to 100 letters, digits, `_`, `.` and `-`, beginning with none of the last two; "
+            "`last` means the newest run.",
         )
     workflow_json = workflow_to_json(workflow)
     hooks = resolve_hook_set([*hook_entries, *workflow.hooks])
@@ -183,8 +184,8 @@ def open_existing(
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
-    Waits a few seconds for one who only delivers a request. Raises RunLockedError, RunCopiedError unless `take_over`,
-    CorruptRunError, StorageError.
+    Waits a few seconds for one who only delivers a request. Raises RunLockedError, CorruptRunError, StorageError, and
+    RunCopiedError unless `take_over` or it has ended.
     """
     clock = clock or SystemClock()
     folding, opened = _open(directory, take_over=take_over, clock=clock, role=role)
@@ -216,7 +217,11 @@ def _open(directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockR
         folding = Folding(directory)
         try:
             return folding, open_run(
-                directory, role=role, now_ms=clock.now_ms(), take_over=take_over, receive=folding.receive
+                directory, role=role,
+                now_ms=clock.now_ms(),
+                take_over=take_over,
+                has_ended=lambda: folding.state.ended is not None,
+                receive=folding.receive,
             )
         except RunLockedError:
             holder = directory.driver()

@@ -7,6 +7,7 @@ implementation of `WorkflowExecutionHooks` of one's own calls it where it wants 
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -178,18 +179,36 @@ class _SamplingLoop:
             recorder.record(ValidationFinished(**self._who, draw=draw.draw, validations=[verdict]))
         if reason is None:
             return Succeeded(value)
-        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}", outcome="done")
+        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}. {_shown(text)}", outcome="done")
+
+
+_FENCED = re.compile(r"^[ \t]*```[^`\n]*\n(?P<body>.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+_SHOWN = 300
 
 
 def _parse_answer(text: str) -> tuple[Any, str | None]:
     """The JSON value an answer holds, alone or as its only fenced block, and why there is none."""
-    body = text.strip()
-    if body.startswith("```") and body.endswith("```") and "\n" in body:
-        body = body[body.index("\n") : -3]
+    if not text.strip():
+        return None, "the answer is empty"
     try:
-        return parse(body.encode()), None
+        return parse(text.strip().encode()), None
     except (JsonBorderError, UnicodeEncodeError) as error:
-        return None, f"the answer is not JSON: {error}"
+        reason = f"the answer is not JSON: {error}"
+    blocks = [match["body"] for match in _FENCED.finditer(text)]
+    if len(blocks) != 1:
+        return None, f"{reason}; it has {len(blocks)} fenced blocks, of which one would do" if blocks else reason
+    try:
+        return parse(blocks[0].strip().encode()), None
+    except (JsonBorderError, UnicodeEncodeError) as error:
+        return None, f"the fenced block of the answer is not JSON: {error}"
+
+
+def _shown(text: str) -> str:
+    """The beginning of an answer, for whoever has to see why it did not do."""
+    if not text.strip():
+        return "The agent printed nothing."
+    more = f"… (+{len(text) - _SHOWN:,} characters)" if len(text) > _SHOWN else ""
+    return f"The answer: {text[:_SHOWN]!r}{more}"
 
 
 def _agent_failed(finished: GenerationFinished) -> Failed:

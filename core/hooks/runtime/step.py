@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
 from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
 from hooks.expressions.secrets import MissingSecretError, fill_secrets, secrets_named
@@ -218,7 +219,7 @@ class Step:
     def stop_error(self, reason: StopReason) -> ErrorInfo:
         match reason:
             case "timeout":
-                message = f"It ran longer than its timeout of {self.timeout_ms} ms and was ended."
+                message = f"It ran longer than its timeout of {spelt(self.timeout_ms or 0)} and was ended."
                 return step_error("Timeout", "timeout", message)
             case "cancel":
                 return step_error("Cancelled", "cancelled", "It was cancelled while it was running.")
