@@ -109,7 +109,8 @@ class _SamplingLoop:
             if generation is not None:
                 self._finish(generation, _elapsed_ms(started))
                 return
-        await self._engine.end_leftovers(self._ctx.marker, self._ctx.grace_ms)
+        ctx = self._ctx
+        await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
         self._ctx.recorder.record(
             GenerationFinished(**self._who, generation_id=open_draw.generation_id, draw=1, interrupted=True)
         )
