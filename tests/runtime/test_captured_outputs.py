@@ -17,7 +17,7 @@ from hooks.secrets import Masker
 from tests.executors.http_server import LocalServer, serving
 from tests.processes.builders import alive, until
 from tests.processes.builders import shell as shell_child
-from tests.runtime.runs import Runs, sh
+from tests.runtime.runs import Runs, agent_step, sh
 
 
 @pytest.fixture
@@ -60,6 +60,15 @@ def test_the_other_fields_of_a_cut_output_are_bound(runs: Runs) -> None:
     )
 
     assert report.output()["b"]["stdout"] == "1100000\n"
+
+
+def test_an_answer_in_which_a_key_stands_twice_is_refused(runs: Runs) -> None:
+    schema = {"type": "object"}
+    runs.run(agent_step("a", '{"approved": false, "approved": true}', output_schema=schema))
+
+    error = runs.only(ActivityFailed).error
+    assert error.error_code == "RequirementsNotMet"
+    assert "the key 'approved' stands twice in one object" in error.error_message
 
 
 def test_what_is_left_of_a_step_is_ended_and_what_it_printed_is_masked(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from hooks.events.payloads import (
     ValidationFinished,
 )
 from hooks.ids import generation_id
-from hooks.jsonio import parse
+from hooks.jsonio import parse_strict
 from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
 from hooks.kernel.state import AttemptState
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
@@ -188,7 +188,7 @@ def _parse_answer(text: str) -> tuple[Any, str | None]:
     if body.startswith("```") and body.endswith("```") and "\n" in body:
         body = body[body.index("\n") : -3]
     try:
-        return parse(body.encode()), None
+        return parse_strict(body.encode()), None
     except (JsonBorderError, UnicodeEncodeError) as error:
         return None, f"the answer is not JSON: {error}"
 
