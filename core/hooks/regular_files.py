@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from io import DEFAULT_BUFFER_SIZE, BufferedReader, FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 _KINDS = {
     stat.S_IFIFO: "a FIFO",
@@ -31,13 +31,13 @@ class NotARegularFileError(OSError):
         super().__init__(errno.EINVAL, f"it is {kind}, not a file", str(path))
 
 
-def open_regular(path: Path, *, follow_links: bool = False, buffering: int = -1) -> BinaryIO:
+def open_regular(path: Path, *, follow_links: bool = False, buffering: int = DEFAULT_BUFFER_SIZE) -> BufferedReader:
     """The file, open for reading; never waits. Raises NotARegularFileError, or the system's own OSError.
 
     `follow_links` is for files of the user's; of what we wrote ourselves nothing is a link.
     """
     descriptor = open_regular_descriptor(path, os.O_RDONLY, follow_links=follow_links)
-    return open(descriptor, "rb", buffering=buffering)
+    return BufferedReader(FileIO(descriptor), buffering)
 
 
 def open_regular_descriptor(path: Path, flags: int, *, follow_links: bool = False) -> int:
@@ -60,7 +60,7 @@ def open_regular_descriptor(path: Path, flags: int, *, follow_links: bool = Fals
 
 def read_regular(path: Path, *, follow_links: bool = False) -> bytes:
     """The whole file."""
-    with open_regular(path, follow_links=follow_links, buffering=0) as file:
+    with open_regular(path, follow_links=follow_links) as file:
         return file.read()
 
 

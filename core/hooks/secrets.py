@@ -18,6 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from hooks.regular_files import NotARegularFileError, open_regular
+
 SHORTEST = 8
 """Bytes a value, or a line of one, needs to be masked."""
 
@@ -64,18 +66,18 @@ class Masker:
         return value
 
     def mask_file(self, path: Path) -> bool:
-        """Rewrite the file without the values, and say whether it held any. No file is fine.
+        """Rewrite the file without the values, and say whether it held any. No file, or what is none, is fine.
 
         Read in parts, so that memory stays bounded. A file that holds none is not touched; another is replaced as a
         whole, by one that has its mode, so that a crash leaves the old one or the new one.
         """
         try:
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 if not self._in_bytes.is_found_in(_parts(file)):
                     return False
                 file.seek(0)
                 _replace_file(path, self._in_bytes.replace_parts(_parts(file)), os.fstat(file.fileno()).st_mode & 0o777)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotARegularFileError):
             return False
         return True
 

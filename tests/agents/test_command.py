@@ -195,3 +195,18 @@ def test_an_answer_in_which_a_key_stands_twice_is_not_usable(tmp_path: Path) -> 
     error = refusal(agent, tmp_path).error
     assert error.error_code == "AgentOutputNotJson"
     assert "the key 'result' stands twice in one object" in error.error_message
+
+
+@pytest.mark.parametrize("done_to_it", ["rm $A/stdout; mkfifo $A/stdout", "rm -r $A", "rm $A/stderr; mkdir $A/stderr"])
+def test_an_agent_that_takes_away_what_it_printed_has_given_no_answer(tmp_path: Path, done_to_it: str) -> None:
+    agent = script(f"A=.draw-$HOOKS_MARKER; {done_to_it}; echo hello")
+
+    error = refusal(agent, tmp_path).error
+    assert error.error_code == "OutputLost"
+    assert "is lost" in error.error_message
+
+
+def test_processes_that_an_agent_leaves_behind_are_ended_and_counted(tmp_path: Path) -> None:
+    """B22"""
+    assert ask(script("sleep 60 & sleep 60 & echo hello"), tmp_path) == Generation("hello", leaked=2)
+    assert refusal(script("sleep 60 & exit 3"), tmp_path).leaked == 1

@@ -131,7 +131,8 @@ class CommandLine:
         for fifo in ("started", "gate"):
             if not (self.directory / fifo).exists():
                 os.mkfifo(self.directory / fifo)
-        script = "exec 3<>gate; echo $$ > started; read line <&3; echo done"
+        # The gate is open at its own end before the step says that it runs: whoever lets it go then is heard.
+        script = "exec 3<> gate; echo $$ > started; read line <&3; echo done"
         return self.write(
             name,
             f"workflow_id: blocking\nversion: 1\nnodes:\n"

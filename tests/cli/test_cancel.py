@@ -48,7 +48,7 @@ def test_a_step_that_was_told_to_stop_is_cancelled_whatever_its_exit_code(cli: C
         "deaf.yaml",
         "workflow_id: deaf\nversion: 1\nnodes:\n  s: {executor: shell, read_only: true, "
         "input: {script: \"trap 'echo half; rm temporary; exit 0' TERM; touch temporary; echo $$ > started; "
-        'while :; do sleep 0.05; done"}}\n',
+        'while :; do sleep 0.05 || :; done"}}\n',
     )
     with cli.start("run", "deaf.yaml", "-q") as driver:
         cli.wait_for_step()

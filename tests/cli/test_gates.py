@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 
 from tests.cli.command import CommandLine
@@ -156,3 +157,20 @@ def test_of_two_contradicting_answers_one_counts_and_the_other_is_told_so(cli: C
 
     assert sorted(answer.returncode for answer in answers) == [0, 7]
     assert [line["type"] for line in cli.log_lines("r")].count("waitResolved") == 1
+
+
+def test_an_answer_that_a_stopped_driver_does_not_take_is_queued_and_not_lost(cli: CommandLine) -> None:
+    cli.write("gated.yaml", ONE_GATE)
+    with cli.start("run", "gated.yaml", "--run-id", "r", "--wait") as driver:
+        assert driver.stderr is not None
+        for line in driver.stderr:
+            if b"waits for a person" in line:
+                break
+        driver.send_signal(signal.SIGSTOP)
+        queued = cli.hooks("approve", "r", "--timeout", "100ms", "--json")
+        driver.send_signal(signal.SIGCONT)
+        driver.communicate(timeout=60)
+
+    assert (queued.code, queued.error["code"]) == (8, "Queued")
+    assert f"process {driver.pid} " in queued.error["message"]
+    assert driver.returncode == 0

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from tests.cli.command import CommandLine
+import os
+import subprocess
+
+import pytest
+
+from tests.cli.command import HOOKS, CommandLine
 from tests.cli.test_reading_runs import damage_middle
 from tests.cli.workflows import ONE_GATE
 
@@ -60,6 +65,24 @@ def test_without_a_terminal_it_needs_to_be_told_yes(cli: CommandLine) -> None:
     assert ended.code == 2
     assert "--yes" in ended.err
     assert runs(cli) == ["a"]
+
+
+@pytest.mark.parametrize(("answer", "left"), [(b"y\n", []), (b"n\n", ["a"]), (b"\n", ["a"])])
+def test_at_a_terminal_it_asks(cli: CommandLine, answer: bytes, left: list[str]) -> None:
+    cli.hooks("run", "greeting.yaml", "--run-id", "a")
+    controller, terminal = os.openpty()
+
+    with subprocess.Popen(
+        [*HOOKS, "gc"], cwd=cli.directory, env=cli.environment, stdin=terminal, stderr=terminal, stdout=terminal
+    ) as process:
+        os.write(controller, answer)
+        process.wait(timeout=60)
+    asked = os.read(controller, 10_000)
+    os.close(controller)
+    os.close(terminal)
+
+    assert b"Remove 1 finished run for good? [y/N]" in asked
+    assert runs(cli) == left
 
 
 def test_leftovers_of_one_that_died_are_removed(cli: CommandLine) -> None:

@@ -43,6 +43,8 @@ def test_the_version_is_told_before_anything_is_imported(cli: CommandLine) -> No
         (["show", "last"], set()),
         (["logs", "last", "hello"], set()),
         (["verify", "last"], set()),
+        (["show", "last", "--gates"], set()),
+        (["gc", "--dry-run"], set()),
         (["tail", "last", "--no-follow"], set()),
         (["validate", "greeting.yaml"], {"yaml"}),
         (["run", "greeting.yaml"], {"yaml", "asyncio"}),

@@ -46,8 +46,8 @@ class Fault(NamedTuple):
 class Scenario:
     """A workflow of one effect that makes `effect` out of the file `kept.txt`, and the command that is to be struck.
 
-    Its steps append a line to ../calls/NODE each time they are called. `prepared_by` is what has happened before to a
-    run of the workflow that the command, `recover`, goes on with.
+    Its steps append a line to ../calls/NODE each time they are called. `prepared_by` is what has happened before to the
+    log of a run of the workflow that the command, `recover`, goes on with.
     """
 
     name: str
@@ -85,11 +85,12 @@ class Trial:
         for name, text in self.scenario.files.items():
             (self.root / name).write_text(text)
         if self.scenario.prepared_by:
-            self.faulty(["run", "workflow.yaml", "--run-id", RUN], self.scenario.prepared_by)
+            self.faulty(["run", "workflow.yaml", "--run-id", RUN], self.scenario.prepared_by, below=self.run.log)
 
-    def faulty(self, words: Sequence[str], fault: Fault) -> Ended:
+    def faulty(self, words: Sequence[str], fault: Fault, *, below: Path | None = None) -> Ended:
+        """The command with a fault at a change of the root, or of what is below another path."""
         done = subprocess.run(
-            [sys.executable, FAULTY, self.root, self.directory / "points", fault.mode, str(fault.at), *words],
+            [sys.executable, FAULTY, below or self.root, self.directory / "points", fault.mode, str(fault.at), *words],
             cwd=self.root,
             env=CommandLine(self.root).environment,
             stdin=subprocess.DEVNULL,
@@ -117,8 +118,9 @@ class Trial:
         """How often the nodes were called that have succeeded by now."""
         if not self.run.path.exists():
             return {}
-        nodes = read_run(self.run).state.nodes
-        return {node: count for node, count in self.calls().items() if nodes.get(NodeId(node)) == "succeeded"}
+        nodes = read_run(self.run).state.root.nodes
+        succeeded = {node_id for node_id, node in nodes.items() if node.status == "succeeded"}
+        return {node: count for node, count in self.calls().items() if NodeId(node) in succeeded}
 
     def kept(self) -> bytes:
         path = self.root / "kept.txt"

@@ -3,7 +3,8 @@
     python faulty.py ROOT POINTS MODE AT WORD…
 
 Every call that changes a file below ROOT is a point. They are numbered from 1 over all threads and written to the file
-POINTS as they are reached ("3 fdatasync /runs/r/events.jsonl"). At point AT, before the call has any effect:
+POINTS as they are reached ("3 fdatasync /runs/r/events.jsonl"). At point AT, or, if AT is PATH+N, at the N-th (from 0)
+that is reached once PATH is there, before the call has any effect:
 
 count             nothing happens; AT is 0
 kill              the process kills itself
@@ -36,11 +37,13 @@ assert shutil.rmtree
 class Points:
     """Numbers the points as they are reached, and brings about the fault at its own."""
 
-    def __init__(self, root: str, listing: int, mode: str, at: int) -> None:
+    def __init__(self, root: str, listing: int, mode: str, at: str) -> None:
         self._root = root
         self._listing = listing
         self._mode = mode
-        self._at = at
+        self._awaited, plus, number = at.rpartition("+")
+        # Points that are counted from a moment on are numbered from 1 as well.
+        self._at = int(number) + len(plus)
         self._numbers = itertools.count(1)
         self._turn = threading.Lock()
         self._write, self._kill = os.write, os.kill
@@ -53,6 +56,8 @@ class Points:
         if not f"{path}/".startswith(f"{self._root}/"):
             return False
         with self._turn:
+            if self._awaited and not os.path.exists(self._awaited):
+                return False
             number = next(self._numbers)
             self._write(self._listing, f"{number} {call} {path.removeprefix(self._root) or '/'}\n".encode())
         is_sticky = self._mode.endswith("+")
@@ -165,7 +170,7 @@ def install(points: Points) -> None:
 def main() -> None:
     root, listing, mode, at, *words = sys.argv[1:]
     descriptor = os.open(listing, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    install(Points(root, descriptor, mode, int(at)))
+    install(Points(root, descriptor, mode, at))
     sys.argv = ["hooks", *words]
     runpy.run_module("hooks_cli", run_name="__main__")
 

@@ -134,6 +134,8 @@ def _problem(telling: Telling, strike: Strike) -> str:
             assert codes[-1] == command.leads_to, f"acknowledged, but the run ended with {codes}"
     except AssertionError as problem:
         return str(problem) or "failed"
+    except subprocess.TimeoutExpired as hanging:
+        return str(hanging)
     return ""
 
 

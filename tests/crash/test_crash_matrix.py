@@ -48,7 +48,7 @@ nodes:
     },
     effect=b"x" * 10_000,
 )
-TORN_LOG = Scenario(name="torn log", files=FILE_EFFECT.files, effect=FILE_EFFECT.effect, prepared_by=Fault("torn", 40))
+TORN_LOG = Scenario(name="torn log", files=FILE_EFFECT.files, effect=FILE_EFFECT.effect, prepared_by=Fault("torn", 5))
 SCENARIOS = [FILE_EFFECT, SHELL_EFFECT, TORN_LOG]
 
 

@@ -96,7 +96,7 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk: Path, cli: Comm
     filler.write_bytes(b"\0" * (1024 - 160) * 1024)
     full = cli.hooks("run", "growing.yaml", "--runs-dir", str(small_disk), "--run-id", "r", "-q")
     run = RunDirectory(small_disk / "r")
-    committed, calls = read_run(run).state, _calls(cli)
+    committed, calls = read_run(run).state.root, _calls(cli)
     still_full = cli.hooks("recover", str(run.path), "-q")
     filler.unlink()
     recovered = cli.hooks("recover", str(run.path), "-q")
@@ -108,7 +108,7 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(small_disk: Path, cli: Comm
     assert 0 < committed.finished < STEPS
     assert recovered.code == 0
     assert verify_run(run) == []
-    finished = [node for node, status in committed.nodes.items() if status == "succeeded"]
+    finished = [node_id for node_id, node in committed.nodes.items() if node.status == "succeeded"]
     assert [_calls(cli).count(node) for node in finished] == [calls.count(node) for node in finished]
     assert set(_calls(cli)) == {f"n{number}" for number in range(STEPS)}
 

@@ -23,7 +23,7 @@ class Asked:
 @dataclass
 class LocalServer:
     """`/status/404` is answered with that status, `/known/<key>` with 200 if something was POSTed with that key,
-    `/hangs/<file>` not at all, but the file is made, …"""
+    `/touches/<file>` with 200 when the file is made, `/hangs/<file>` not at all, but the file is made, …"""
 
     port: int
     asked: list[Asked] = field(default_factory=list)
@@ -78,6 +78,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(int(rest), b"", headers={"Location": "/json"})
             case "known":
                 self._answer(200 if rest in local.posted_keys() else 404, b"known")
+            case "touches":
+                Path("/", rest).touch()
+                self._answer(200, b"made")
             case "hangs":
                 if rest:
                     Path("/", rest).touch()

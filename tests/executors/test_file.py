@@ -113,6 +113,21 @@ def test_append_to_a_file_that_changed_since_writes_nothing(tmp_path: Path, now:
 
 
 @pytest.mark.parametrize("mode", ["write", "append"])
+def test_what_is_no_file_any_more_is_neither_written_nor_waited_for(tmp_path: Path, mode: str) -> None:
+    target = tmp_path / "out.txt"
+    target.write_text("before")
+    call = make_call(FILE, tmp_path, {"path": "out.txt", "content": "x", "mode": mode})
+    target.unlink()
+    os.mkfifo(target)
+
+    settled = asyncio.run(FILE.execute(call))
+    assert code_of(settled) == ("not_done", "EINVAL")
+    assert settled.error is not None
+    assert settled.error.error_message == f"Cannot write {target}: it is a FIFO, not a file; it is as before."
+    assert look_up(call) == CannotTell(f"{target} is no regular file.")
+
+
+@pytest.mark.parametrize("mode", ["write", "append"])
 def test_a_missing_directory_is_named(tmp_path: Path, mode: str) -> None:
     settled = write(tmp_path, "x", mode, path="no/such/out.txt")
 

@@ -121,9 +121,10 @@ def test_what_could_not_start_is_certainly_not_done(tmp_path: Path) -> None:
 
 def test_a_long_output_is_cut_and_says_so(tmp_path: Path) -> None:
     long = {"script": "head -c 3000000 /dev/zero | tr '\\0' x"}
+    cut = {"stdout_bytes": 3_000_000, "truncated": True, "truncated_fields": ["stdout"]}
 
-    assert execute(SHELL, tmp_path, long) == done("x" * (1 << 20), stdout_bytes=3_000_000, truncated=True)
-    assert execute(SHELL, tmp_path, long, max_output_bytes=10) == done("x" * 10, stdout_bytes=3_000_000, truncated=True)
+    assert execute(SHELL, tmp_path, long) == done("x" * (1 << 20), **cut)
+    assert execute(SHELL, tmp_path, long, max_output_bytes=10) == done("x" * 10, **cut)
 
 
 def test_bytes_that_are_no_text_are_replaced_and_said_so(tmp_path: Path) -> None:
@@ -193,3 +194,49 @@ def test_stdin_whose_secret_was_not_filled_in_is_not_sent(tmp_path: Path) -> Non
 
     assert settled.outcome == "not_done"
     assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("done_to_it", "why"),
+    [
+        ("rm $A/stdout; mkfifo $A/stdout", "it is a FIFO, not a file"),
+        ("rm $A/stdout; mkdir $A/stdout", "it is a directory, not a file"),
+        ("rm -r $A", "it is gone"),
+    ],
+)
+def test_a_command_that_takes_away_what_it_printed_is_done_without_an_output(
+    tmp_path: Path, done_to_it: str, why: str
+) -> None:
+    settled = execute(SHELL, tmp_path, {"script": f"A=.attempt-$HOOKS_MARKER; {done_to_it}"})
+
+    assert settled.outcome == "done"
+    assert settled.error is not None
+    assert settled.error.error_code == "OutputLost"
+    assert "What it printed on stdout is lost" in settled.error.error_message
+    assert why in settled.error.error_message
+
+
+def test_a_command_that_takes_away_its_stderr_has_failed_as_it_failed(tmp_path: Path) -> None:
+    settled = execute(SHELL, tmp_path, {"script": "rm -r .attempt-$HOOKS_MARKER; exit 7"})
+
+    assert settled.outcome == "failed"
+    assert settled.error is not None
+    assert settled.error.error_message.startswith(
+        "The command ended with exit code 7. What it printed on stderr is lost"
+    )
+
+
+@pytest.mark.parametrize(("code", "outcome"), [(0, "done"), (7, "failed")])
+def test_processes_that_a_command_leaves_behind_are_ended_and_counted(tmp_path: Path, code: int, outcome: str) -> None:
+    """B22"""
+    settled = execute(SHELL, tmp_path, {"script": f"sleep 60 & sleep 60 & exit {code}"})
+
+    assert (settled.outcome, settled.leaked) == (outcome, 2)
+
+
+def test_an_exit_code_that_looks_like_a_signal_is_an_exit_code(tmp_path: Path) -> None:
+    settled = execute(SHELL, tmp_path, {"script": "exit 143"})
+
+    assert settled.outcome == "failed"
+    assert settled.error is not None
+    assert settled.error.error_message == "The command ended with exit code 143."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,12 @@ def test_an_absent_or_unreadable_file_reads_as_absent(tmp_path: Path) -> None:
     assert read_exit(tmp_path) is None
 
 
+def test_a_fifo_in_its_place_reads_as_absent(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "exit.json")
+
+    assert read_exit(tmp_path) is None
+
+
 @pytest.mark.parametrize("whole", [b'{"exitCode":12}\n', b'{"signal":12}\n'])
 def test_no_proper_prefix_of_an_exit_is_another_exit(tmp_path: Path, whole: bytes) -> None:
     for length in range(len(whole) + 1):
@@ -54,8 +61,19 @@ def test_no_proper_prefix_of_an_exit_is_another_exit(tmp_path: Path, whole: byte
 
 
 @pytest.mark.parametrize(
-    ("status", "expected"),
-    [(0, Exit(code=0)), (128, Exit(code=128)), (129, Exit(signal=1)), (193, Exit(code=193)), (-9, Exit(signal=9))],
+    ("status", "noted", "expected"),
+    [
+        (0, None, Exit(code=0)),
+        (128, None, Exit(code=128)),
+        (193, None, Exit(code=193)),
+        (-9, None, Exit(signal=9)),
+        (143, Exit(code=143), Exit(code=143)),
+        (143, Exit(signal=15), Exit(signal=15)),
+        (143, None, Exit(signal=15)),
+        (143, Exit(code=0), Exit(signal=15)),
+    ],
 )
-def test_a_status_is_read_as_the_launcher_does(status: int, expected: Exit) -> None:
-    assert exit_of(status) == expected
+def test_an_ambiguous_status_is_a_death_unless_the_launcher_noted_otherwise(
+    status: int, noted: Exit | None, expected: Exit
+) -> None:
+    assert exit_of(status, noted) == expected

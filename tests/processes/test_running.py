@@ -53,6 +53,35 @@ def test_a_death_by_signal_is_told_and_written_down(tmp_path: Path, number: sign
     assert (child.directory / "exit.json").read_text() == f'{{"signal":{int(number)}}}\n'
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL, signal.SIGTERM, signal.SIGSTOP, signal.SIGCHLD])
+def test_an_exit_code_that_looks_like_a_death_by_signal_is_an_exit_code(tmp_path: Path, number: signal.Signals) -> None:
+    child = shell(tmp_path, f"exit {128 + int(number)}")
+
+    assert run(child) == Exit(code=128 + int(number))
+    assert read_exit(child.directory) == Exit(code=128 + int(number))
+
+
+def test_where_the_shell_tells_no_difference_a_death_is_assumed(tmp_path: Path) -> None:
+    """A shell says nothing of a child that died of INT: the careful reading."""
+    child = shell(tmp_path, f"exit {128 + int(signal.SIGINT)}")
+
+    assert run(child) == Exit(signal=signal.SIGINT)
+
+
+@pytest.mark.parametrize("thing", ["exit.json", "stdout", "stderr"])
+def test_a_fifo_that_a_command_puts_into_its_directory_holds_up_nobody(tmp_path: Path, thing: str) -> None:
+    child = shell(tmp_path, "rm -f $HOOKS_MARKER/$0; mkfifo $HOOKS_MARKER/$0; exit 7")
+    child = replace(child, argv=[*child.argv, thing], masker=Masker({"TOKEN": "s3cret-value"}))
+
+    assert run(child) == Exit(code=7)
+
+
+def test_a_command_that_removes_its_directory_has_ended_as_it_ended(tmp_path: Path) -> None:
+    child = replace(shell(tmp_path, "rm -r $HOOKS_MARKER; exit 7"), masker=Masker({"TOKEN": "s3cret-value"}))
+
+    assert run(child) == Exit(code=7)
+
+
 def test_a_killed_launcher_is_a_death_by_signal(tmp_path: Path) -> None:
     child = shell(tmp_path, "kill -9 $PPID; sleep 9999")
 
@@ -200,6 +229,21 @@ def test_cancel_finds_what_went_into_another_session(tmp_path: Path, escape: str
     assert not Path(f"/proc/{escaped}/exe").exists()
 
 
+def test_a_script_that_waits_for_its_child_is_told_in_one_stroke_with_it(tmp_path: Path) -> None:
+    """B20. Told after its child, it would start the next one, and never come to its trap."""
+    script = "trap 'touch cleaned-$0; exit' TERM; touch ready-$0; while :; do sleep 9999; done"
+    children = [shell(tmp_path, script) for _ in range(16)]
+    children = [replace(child, argv=[*child.argv, str(number)]) for number, child in enumerate(children)]
+
+    async def scenario() -> None:
+        await asyncio.gather(
+            *(cancel_when(child, tmp_path / f"ready-{number}") for number, child in enumerate(children))
+        )
+
+    asyncio.run(scenario())
+    assert len(list(tmp_path.glob("cleaned-*"))) == len(children)
+
+
 def test_a_stopped_command_can_be_cancelled(tmp_path: Path) -> None:
     child = shell(tmp_path, "trap 'touch cleaned; exit' TERM; touch ready; kill -STOP $$; sleep 9999")
 
@@ -247,11 +291,19 @@ def test_a_file_that_is_not_executable_and_a_missing_interpreter_are_named(tmp_p
         run(make_child(tmp_path, "./step"))
 
 
-def test_a_missing_working_directory_is_named(tmp_path: Path) -> None:
-    child = make_child(tmp_path, "true", working_directory=tmp_path / "gone")
+@pytest.mark.parametrize("program", ["true", "./step", "/bin/true", "no-such-program"])
+def test_a_missing_working_directory_is_named(tmp_path: Path, program: str) -> None:
+    child = make_child(tmp_path, program, working_directory=tmp_path / "gone")
 
     with pytest.raises(CouldNotStartError, match=r"no working directory .*gone"):
         run(child)
+
+
+def test_a_program_that_is_a_directory_is_named_as_one(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+
+    with pytest.raises(CouldNotStartError, match=r"'./tools': .*tools is a directory; name a program in it"):
+        run(make_child(tmp_path, "./tools"))
 
 
 def test_a_value_too_large_for_argv_is_told_with_size_and_fix(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hooks.definition.model import CommandAgent, HostExecutorNode
@@ -119,6 +120,15 @@ def test_an_idempotent_effect_is_sent_again_with_the_same_bytes(runs: Runs, tmp_
         "done",
     ]
     assert calls(tmp_path) == 2
+
+
+def test_an_idempotent_effect_that_ran_out_of_time_is_sent_again(runs: Runs, tmp_path: Path) -> None:
+    once = f"test $(wc -l < {tmp_path}/calls) -gt 2 || sleep 60"
+    step = mail(tmp_path, once, idempotent=True)
+    report = runs.run(msgspec.structs.replace(step, timeout_ms=300), grace_ms=100)
+
+    assert report.status.exit_code == 0
+    assert calls(tmp_path) == 3
 
 
 def test_an_idempotent_effect_whose_time_is_over_ends_in_doubt(runs: Runs, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ ACTIVITY = f"{RUN}::work::send"
 INPUT = b'{"argv":["true"]}'
 
 
-def effect(*, key: str | None = None) -> list[Payload]:
+def effect(*, key: str | None = None, provider: str = "manual", draw: int = 0) -> list[Payload]:
     attempt = f"{ACTIVITY}::att-1"
     right_key = idempotency_key(
         run_id=RunId(RUN),
@@ -25,6 +25,7 @@ def effect(*, key: str | None = None) -> list[Payload]:
         node_id=NodeId("send"),
         activity_id=ActivityId(ACTIVITY),
         epoch=0,
+        draw=draw,
     )
     return [
         AttemptCreated(activity_id=ACTIVITY, attempt_id=attempt, node_id="send", attempt=1),
@@ -35,7 +36,7 @@ def effect(*, key: str | None = None) -> list[Payload]:
             idempotency_key=key or right_key,
             input_hash=sha256(INPUT).hexdigest(),
             idempotency_ttl_ms=None,
-            provider="manual",
+            provider=provider,
         ),
     ]
 
@@ -54,6 +55,12 @@ def messages(directory: RunDirectory) -> list[tuple[str, str]]:
 
 def test_a_run_as_it_was_written_has_no_findings(tmp_path: Path) -> None:
     directory, _ = run_with_effect(tmp_path, effect())
+
+    assert verify_run(directory) == []
+
+
+def test_the_draw_of_an_agent_with_consequences_has_the_key_of_a_first_draw(tmp_path: Path) -> None:
+    directory, _ = run_with_effect(tmp_path, effect(provider="agent:acting", draw=1))
 
     assert verify_run(directory) == []
 

@@ -50,15 +50,21 @@ class Generation:
     model: str | None = None
     usage: Mapping[str, Any] | None = None
     finish_reason: str | None = None
+    leaked: int = 0
+    """How many processes it had left running in the background; they have been ended."""
 
 
 class AgentError(Exception):
-    """The agent gave no answer. `stack_trace` is what it said on stderr (its end), or a traceback."""
+    """The agent gave no answer. `stack_trace` is what it said on stderr (its end), or a traceback.
 
-    def __init__(self, error: ErrorInfo, stack_trace: str = "") -> None:
+    `leaked` as of a Generation.
+    """
+
+    def __init__(self, error: ErrorInfo, stack_trace: str = "", *, leaked: int = 0) -> None:
         super().__init__(error.error_message)
         self.error = error
         self.stack_trace = stack_trace
+        self.leaked = leaked
 
 
 class Agent(Protocol):

@@ -7,6 +7,7 @@ only the declared argv is searched for `${prompt}`, and no shell sees any of it.
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hooks.errors import JsonBorderError
 from hooks.events.payloads import ErrorClass, ErrorInfo
 from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
-from hooks.processes.outputs import read_tail, read_text
+from hooks.processes.outputs import CaptureLostError, read_tail, read_text
 from hooks.processes.running import adopt_child, run_child
 
 PROMPT = "${prompt}"
@@ -113,6 +114,17 @@ class CommandAgentProcess:
 
     def _answer(self, ended: Exit, directory: Path) -> Generation:
         """The answer in a finished draw's files. Raises AgentError."""
+        leaked = len(ended.leaked)
+        try:
+            return replace(self._read_answer(ended, directory), leaked=leaked)
+        except AgentError as error:
+            error.leaked = leaked
+            raise
+        except CaptureLostError as error:
+            raise _agent_error("OutputLost", "fatal", f"{self._name} ended. {error}", leaked=leaked) from error
+
+    def _read_answer(self, ended: Exit, directory: Path) -> Generation:
+        """Raises AgentError, CaptureLostError."""
         stderr = read_tail(directory / STDERR, _STDERR_LIMIT)
         if ended.signal is not None:
             message = f"{self._name} was ended by signal {ended.signal}."
@@ -186,5 +198,8 @@ def _with_end_of(stderr: str, message: str) -> str:
     return f"{message} It said: {stderr.strip()[-_MESSAGE_LIMIT:]}" if stderr.strip() else message
 
 
-def _agent_error(code: str, error_class: ErrorClass, message: str, stack_trace: str = "") -> AgentError:
-    return AgentError(ErrorInfo(error_code=code, error_class=error_class, error_message=message), stack_trace)
+def _agent_error(
+    code: str, error_class: ErrorClass, message: str, stack_trace: str = "", *, leaked: int = 0
+) -> AgentError:
+    info = ErrorInfo(error_code=code, error_class=error_class, error_message=message)
+    return AgentError(info, stack_trace, leaked=leaked)

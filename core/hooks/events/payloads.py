@@ -169,6 +169,8 @@ class ResumeStarted(Payload, frozen=True, kw_only=True):
     kind = "input"
     session: Session
     taken_over: bool = False
+    max_concurrency: int | None = None
+    """What this driver was told instead of what the run began with."""
 
 
 class HookSetChanged(Payload, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -18,7 +18,7 @@ from hooks.executors.base import Absent, EffectCall, Found, Later, LookUp, Settl
 from hooks.executors.settling import unsettled
 from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
-from hooks.processes.outputs import CapturedText, read_tail, read_text
+from hooks.processes.outputs import CapturedText, CaptureLostError, read_tail, read_text
 from hooks.processes.running import adopt_child, run_child
 
 KEPT_OUTPUT_BYTES = 1024 * 1024
@@ -79,7 +79,10 @@ async def look_up_by_command(command: Command, call: EffectCall, read_output: Re
     except (CouldNotStartError, StorageError, OSError) as error:
         return Later(f"The look-up could not be made: {error}")
     if ended.code == 0:
-        captured = _stdout(directory, call)
+        try:
+            captured = _stdout(directory, call)
+        except CaptureLostError as error:
+            return Later(f"The look-up {_told(ended)}. {error}")
         return Found(read_output(captured), {"exit_code": 0, "stdout": captured.text[:_MESSAGE_LIMIT]})
     if ended.code == 1:
         return Absent()
@@ -106,8 +109,18 @@ def _child(command: Command, call: EffectCall, directory: Path) -> Child:
 
 def _settle(ended: Exit, call: EffectCall, read_output: ReadOutput) -> Settled:
     """The outcome, from what the command left in the attempt's directory."""
-    if ended.code == 0:
+    settled = _done(call, read_output) if ended.code == 0 else _not_done(ended, call)
+    return replace(settled, leaked=len(ended.leaked))
+
+
+def _done(call: EffectCall, read_output: ReadOutput) -> Settled:
+    try:
         return read_output(_stdout(call.directory, call))
+    except CaptureLostError as error:
+        return unsettled("done", "OutputLost", "userFault", f"The command ended with exit code 0. {error}")
+
+
+def _not_done(ended: Exit, call: EffectCall) -> Settled:
     said, details = _said(call.directory), _details(ended)
     if ended.code is not None:
         return unsettled("failed", "ExitStatus", "retryable", f"The command {_told(ended)}.{said}", **details)
@@ -134,5 +147,8 @@ def _details(ended: Exit) -> dict[str, Any]:
 
 
 def _said(directory: Path) -> str:
-    stderr = read_tail(directory / STDERR, _MESSAGE_LIMIT).strip()
+    try:
+        stderr = read_tail(directory / STDERR, _MESSAGE_LIMIT).strip()
+    except CaptureLostError as error:
+        return f" {error}"
     return f" It said: {stderr}" if stderr else ""

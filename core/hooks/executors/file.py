@@ -37,8 +37,21 @@ from hooks.executors.base import (
 from hooks.executors.file_state import NotAFileError, file_state, was_appended, was_written
 from hooks.executors.inputs import check_keys, filled_text, text_or_secret_at, word_at
 from hooks.executors.settling import unsettled
+from hooks.regular_files import NotARegularFileError, open_regular_descriptor
 
 MODES = ("write", "replace", "append")
+_MENDABLE = frozenset(
+    {
+        errno.EACCES,
+        errno.EINVAL,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EPERM,
+        errno.EROFS,
+    }
+)
 
 
 class FileExecutor(Executor):
@@ -137,6 +150,8 @@ def _write_whole(call: EffectCall) -> Settled:
             "userFault",
             f"{path} is not there to be replaced; `mode: write` makes a new file.",
         )
+    if before is not None and not stat.S_ISREG(before.st_mode):
+        return _not_done(path, NotARegularFileError(target, before.st_mode))
     if before is not None and not os.access(target, os.W_OK):
         return unsettled("not_done", "EACCES", "userFault", f"Cannot write {path}: it is write-protected.")
     # One name for all attempts of this call: what a killed driver left is taken away by the next attempt.
@@ -201,7 +216,7 @@ def _open_for_append(path: Path) -> tuple[int, bool]:
     try:
         return os.open(target, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL, 0o666), True
     except FileExistsError:
-        return os.open(target, os.O_WRONLY | os.O_APPEND), False
+        return open_regular_descriptor(Path(target), os.O_WRONLY | os.O_APPEND), False
 
 
 def _append_at(descriptor: int, path: Path, offset: int, content: bytes, call: EffectCall) -> Settled:
@@ -280,5 +295,4 @@ def _code(error: OSError) -> str:
 
 def _class_of(error: OSError) -> ErrorClass:
     """What a person must mend is their fault; a full or shaky disk may do better later."""
-    mendable = {errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP}
-    return "userFault" if error.errno in mendable else "retryable"
+    return "userFault" if error.errno in _MENDABLE else "retryable"

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import stat
+from io import BufferedReader
 from pathlib import Path
+
+from hooks.regular_files import NotARegularFileError, open_regular
 
 
 class NotAFileError(Exception):
@@ -14,11 +16,7 @@ class NotAFileError(Exception):
 def file_state(path: Path) -> tuple[int, str | None]:
     """Length and sha256 of the file; 0 and None if there is none. Raises NotAFileError, OSError."""
     try:
-        mode = path.stat().st_mode
-        if not stat.S_ISREG(mode):
-            kind = "a directory; name a file in it" if stat.S_ISDIR(mode) else "no regular file"
-            raise NotAFileError(f"{path} is {kind}.")
-        with open(path, "rb") as file:
+        with _open(path) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
             return file.tell(), digest
     except (FileNotFoundError, NotADirectoryError):
@@ -34,10 +32,13 @@ def was_written(path: Path, content: bytes, prior_sha256: str | None) -> bool | 
 
 
 def was_appended(path: Path, content: bytes, offset: int, prior_sha256: str | None) -> bool | None:
-    """True: our bytes stand at their offset behind what was there. False: the file is as it was."""
+    """True: our bytes stand at their offset behind what was there. False: the file is as it was.
+
+    Raises NotAFileError, OSError.
+    """
     if not path.exists():
         return False if prior_sha256 is None else None
-    with open(path, "rb") as file:
+    with _open(path) as file:
         head = hashlib.sha256()
         left = offset
         while left and (part := file.read(min(left, 1 << 20))):
@@ -49,3 +50,11 @@ def was_appended(path: Path, content: bytes, offset: int, prior_sha256: str | No
     if not tail:
         return not content
     return True if tail[: len(content)] == content else None
+
+
+def _open(path: Path) -> BufferedReader:
+    try:
+        return open_regular(path, follow_links=True)
+    except NotARegularFileError as error:
+        kind = "a directory; name a file in it" if path.is_dir() else "no regular file"
+        raise NotAFileError(f"{path} is {kind}.") from error

@@ -14,6 +14,7 @@ import msgspec
 from hooks import jsonio
 from hooks.executors.base import Absent, CannotTell, Found, Later, LookUp, Settled
 from hooks.processes.launch import ANSWER
+from hooks.regular_files import read_regular
 
 Action: TypeAlias = Literal["execute", "look_up"]
 
@@ -59,7 +60,7 @@ def write_answer(directory: Path, answer: Settled | LookUp) -> None:
 def read_answer(directory: Path) -> Settled | LookUp | None:
     """None if there is none that can be read."""
     try:
-        document = msgspec.json.decode((directory / ANSWER).read_bytes(), type=_Answer)
+        document = msgspec.json.decode(read_regular(directory / ANSWER), type=_Answer)
     except (OSError, msgspec.MsgspecError):
         return None
     return document.settled or document.found or document.absent or document.later or document.cannot_tell

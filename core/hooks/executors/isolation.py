@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -49,6 +50,7 @@ def _answered(settled: Settled, call: EffectCall) -> Settled:
         return settled
     answer = read_answer(call.directory)
     if settled.outcome == "done" and isinstance(answer, Settled):
-        return answer
+        return replace(answer, leaked=settled.leaked)
     said = f" {settled.error.error_message}" if settled.error is not None else ""
-    return unsettled("unknown", "OutcomeUnknown", "retryable", f"The process ended without an answer.{said}")
+    without = unsettled("unknown", "OutcomeUnknown", "retryable", f"The process ended without an answer.{said}")
+    return replace(without, leaked=settled.leaked)

@@ -20,14 +20,15 @@ from hooks.events.payloads import (
 )
 from hooks.ids import ActivityId, NodeId
 from hooks.kernel.legality import IllegalEventError
-from hooks.kernel.state import ActivityState, DecidedHook, NodeState, RunEnding, RunState, Scope
-from hooks.kernel.walk import admit_pending
+from hooks.kernel.state import ActivityState, DecidedHook, NodeFailure, NodeState, RunEnding, RunState, Scope
+from hooks.kernel.walk import admit_pending, is_absorbed
 
 
 def _run_created(state: RunState, payload: RunCreated, at: int) -> None:
     if state.created is not None:
         raise IllegalEventError("a second runCreated")
     state.created = payload
+    state.max_concurrency = payload.max_concurrency
     state.hook_set = list(payload.hooks)
     state.created_at = at
     state.sessions.append(payload.session)
@@ -51,6 +52,8 @@ def _run_ended(state: RunState, payload: RunEnding, at: int) -> None:
 
 def _resume_started(state: RunState, payload: ResumeStarted, at: int) -> None:
     state.sessions.append(payload.session)
+    if payload.max_concurrency is not None:
+        state.max_concurrency = payload.max_concurrency
 
 
 def _hook_set_changed(state: RunState, payload: HookSetChanged, at: int) -> None:
@@ -99,8 +102,22 @@ def _run_reopened(state: RunState, payload: RunReopened, at: int) -> None:
     for reference in payload.nodes:
         _reset_node(state, state.scopes[reference.scope], reference)
     for scope in state.scopes.values():
+        scope.left_failed = _left_failed(scope)
         scope.failure = None
         admit_pending(scope)
+
+
+def _left_failed(scope: Scope) -> NodeFailure | None:
+    """The first failure, in order of time, that was not reset and that nothing absorbs."""
+    failed = [
+        (node.ended_at, node_id, node.error)
+        for node_id, node in scope.nodes.items()
+        if node.status in ("failed", "cancelled") and node.ended_at is not None and node.error is not None
+    ]
+    for _, node_id, error in sorted(failed, key=lambda entry: entry[0]):
+        if not is_absorbed(scope, node_id, error):
+            return NodeFailure(node_id, error)
+    return None
 
 
 def _reset_node(state: RunState, scope: Scope, reference: NodeReference) -> None:

@@ -104,14 +104,14 @@ def _ending(state: RunState) -> Payload | None:
         return _failed_run(state)
     if root.finished < len(root.graph.nodes):
         return None
-    if root.failure is not None:
+    if root.failure is not None or root.left_failed is not None:
         return _failed_run(state)
     return RunSucceeded(sinks=[sink for sink in root.graph.sinks if root.nodes[NodeId(sink)].status == "succeeded"])
 
 
 def _failed_run(state: RunState) -> Payload | None:
     """None while a failure inside a loop has not come to the loop itself."""
-    failure = state.root.failure
+    failure = state.root.failure or state.root.left_failed
     if failure is None:
         return None
     ending = RunBlocked if failure.error.error_class in NEVER_ABSORBED else RunFailed

@@ -28,9 +28,8 @@ def carry_on(state: RunState) -> Iterator[Action]:
 
 def starts(state: RunState, now: int) -> Iterator[Action]:
     """Facts that nodes need, then new attempts, as far as there is room: retries that are due, then nodes in order."""
-    assert state.created is not None
     yield from _facts(state)
-    room = state.created.max_concurrency - sum(_takes_room(state, attempt) for attempt in state.open.values())
+    room = state.max_concurrency - sum(_takes_room(state, attempt) for attempt in state.open.values())
     for activity_id, due_at in state.backoff.items():
         activity = state.activities[activity_id]
         if due_at > now:

@@ -257,6 +257,8 @@ class Scope:
     under_way: int = 0
     """Attempts that are open or waiting for their next one."""
     failure: NodeFailure | None = None
+    left_failed: NodeFailure | None = None
+    """A failure from before the run was reopened that nobody asked to try again: it still decides how the run ends."""
 
     def __post_init__(self) -> None:
         self.waiting_for = [len(upstream) for upstream in self.graph.dependencies]
@@ -277,6 +279,7 @@ class RunState:
     sessions: list[Session] = field(default_factory=list)
     """The drivers that have written to the log, in order."""
     started_at: int | None = None
+    max_concurrency: int = 1
     ended: RunEnding | None = None
     ended_at: int | None = None
 

@@ -122,15 +122,19 @@ def end_node(scope: Scope, node_id: NodeId, status: NodeStatus, at: int) -> Node
 
 def note_failure(state: RunState, scope: Scope, node_id: NodeId, error: ErrorInfo) -> None:
     """A node failed: unless something absorbs it, it decides how its scope ends, and may stop the whole run."""
-    definition = scope.graph.nodes[scope.graph.position[node_id]]
-    is_final = error.error_class in NEVER_ABSORBED
-    allowed = not isinstance(definition, DecisionNode) and definition.allow_failure
-    if allowed and not is_final:
+    if is_absorbed(scope, node_id, error):
         return
     if scope.failure is None:
         scope.failure = NodeFailure(node_id, error)
-    if is_final or (scope.graph.stops_on_failure and not _is_absorbed_outside(state, scope)):
+    if error.error_class in NEVER_ABSORBED or (scope.graph.stops_on_failure and not _is_absorbed_outside(state, scope)):
         state.halted = True
+
+
+def is_absorbed(scope: Scope, node_id: NodeId, error: ErrorInfo) -> bool:
+    """Whether the node may fail without failing its scope."""
+    definition = scope.graph.nodes[scope.graph.position[node_id]]
+    allowed = not isinstance(definition, DecisionNode) and definition.allow_failure
+    return allowed and error.error_class not in NEVER_ABSORBED
 
 
 def _is_absorbed_outside(state: RunState, scope: Scope) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import signal
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -63,7 +64,11 @@ async def end_all(find: Find, grace_ms: int, *, on_kill: OnKill | None = None) -
             is_killing = True
             if on_kill is not None:
                 on_kill()
-        refused.update(process for process in alive if not _tell(process, told, kill=is_killing))
+        if is_killing:
+            refused.update(process for process in alive if not send_signal(process, signal.SIGKILL))
+        else:
+            refused.update(_told_to_end(alive - told))
+            told |= alive
         try:
             await asyncio.sleep(0 if found_none else min(pause, max(deadline - loop.time(), FIRST_PAUSE)))
         except asyncio.CancelledError as error:
@@ -96,11 +101,29 @@ def _still_alive(known: set[LiveProcess], find: Find) -> set[LiveProcess]:
     return {process for process in known if is_alive(process)} or set(find())
 
 
-def _tell(process: LiveProcess, told: set[LiveProcess], *, kill: bool) -> bool:
-    if kill:
-        return send_signal(process, signal.SIGKILL)
-    if process in told:
-        return True
-    told.add(process)
-    # A stopped process takes TERM only when it goes on.
-    return send_signal(process, signal.SIGTERM) and send_signal(process, signal.SIGCONT)
+def _told_to_end(processes: set[LiveProcess]) -> set[LiveProcess]:
+    """Send TERM to all of them, each group in one stroke; returned are those that may not be signalled.
+
+    Told one after another, a script could start its next command between the end of the last one and its own signal,
+    and then wait for that command instead of cleaning up.
+    """
+    reached = {group for group in {process.group for process in processes} if _tell_group(group, processes)}
+    return {process for process in processes if not _tell(process, has_term=process.group in reached)}
+
+
+def _tell_group(group: int, processes: set[LiveProcess]) -> bool:
+    if group == os.getpgrp():
+        return False  # a command that ends the tree it runs in must live to say so
+    # A group that has members keeps its number from being given away.
+    if not any(is_alive(process) for process in processes if process.group == group):
+        return False
+    try:
+        os.killpg(group, signal.SIGTERM)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
+
+
+def _tell(process: LiveProcess, *, has_term: bool) -> bool:
+    # A stopped process takes TERM only when it goes on. This also tells whether it may be signalled at all.
+    return (has_term or send_signal(process, signal.SIGTERM)) and send_signal(process, signal.SIGCONT)

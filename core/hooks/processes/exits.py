@@ -7,6 +7,7 @@ from pathlib import Path
 
 from hooks import jsonio
 from hooks.errors import JsonBorderError
+from hooks.regular_files import open_regular
 
 EXIT_FILE = "exit.json"
 LAST_SIGNAL = 64
@@ -24,23 +25,23 @@ class Exit:
     leaked: tuple[int, ...] = ()
 
 
-def exit_of(status: int) -> Exit:
-    """Read a status as the launcher does: negative is the launcher's own death by that signal.
+def exit_of(status: int, noted: Exit | None) -> Exit:
+    """How the command ended, by the launcher's status (negative for its own death by a signal) and what it noted.
 
-    A shell reports a child killed by signal n as 128 + n, so that a command which exits with such a number of its own
-    accord is read as killed: the careful reading, since a killed effect is unknown and not merely failed.
+    128 + n is the status of a command that was killed by signal n, and of one that exited so of its own accord. If the
+    note does not tell, the first is assumed: a killed effect is unknown, and not merely failed.
     """
     if status < 0:
         return Exit(signal=-status)
     if 128 < status <= 128 + LAST_SIGNAL:
-        return Exit(signal=status - 128)
+        return noted if noted == Exit(code=status) else Exit(signal=status - 128)
     return Exit(code=status)
 
 
 def read_exit(directory: Path) -> Exit | None:
     """What exit.json says; None unless it is one whole JSON object of the launcher's form."""
     try:
-        with open(directory / EXIT_FILE, "rb") as file:
+        with open_regular(directory / EXIT_FILE) as file:
             document = jsonio.parse(file.read(256))
     except (OSError, JsonBorderError):
         # Unreadable is absent: the outcome is then unknown, which is the safe thing to say.

@@ -9,7 +9,13 @@ millisecond a step. It is safe because no proper prefix of {"exitCode":0} is a J
 a power cut can leave (nothing, a part, zeros) reads as absent, never as another answer.
 
 The command is exec'd in a subshell, with TERM, INT and HUP back at their defaults; the launcher itself only notes
-these signals and waits on. Its own stderr is closed, so that the file holds the command's bytes and no "Killed".
+these signals and waits on.
+
+To a shell `exit 143` and a death by TERM are one status. But it writes "Terminated" to its own stderr when its child
+has died, so that is kept apart from the command's: it is exit.json itself, which is no JSON then and written anew at
+the end. Shells pass over some signals (dash over INT and PIPE, bash over more). Where one has written nothing, it is
+shown a death by that very signal: if it speaks of that one, the command had not died. Else death is assumed: a killed
+effect is unknown, and not merely failed.
 """
 
 from __future__ import annotations
@@ -17,6 +23,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -32,16 +39,46 @@ STDOUT, STDERR = "stdout", "stderr"
 ANSWER = "answer.json"
 """What a child of our own writes beside them."""
 
+# The launcher's own stderr, which is exit.json: by this name it is the same file, whatever became of its path.
+_NOTES = "/proc/self/fd/2"
+# What does not end a process unless it is handled: a status that would name one of these is an exit code.
+_NEVER_DEADLY = " ".join(
+    str(int(number))
+    for number in (
+        signal.SIGCHLD,
+        signal.SIGCONT,
+        signal.SIGSTOP,
+        signal.SIGTSTP,
+        signal.SIGTTIN,
+        signal.SIGTTOU,
+        signal.SIGURG,
+        signal.SIGWINCH,
+    )
+)
+
 _LAUNCHER = f"""\
 directory=$1; shift
 trap : TERM INT HUP
-exec 3>&2 2>/dev/null
+exec 3>&2 2>"$directory/{EXIT_FILE}"
 (exec "$@" 2>&3 3>&-)
 status=$?
-umask 077
+signal=0
 if [ "$status" -gt 128 ] && [ "$status" -le {128 + LAST_SIGNAL} ]
-then printf '{{"signal":%d}}\\n' $((status - 128)) >"$directory/{EXIT_FILE}"
-else printf '{{"exitCode":%d}}\\n' "$status" >"$directory/{EXIT_FILE}"
+then
+  signal=$((status - 128))
+  if [ ! -s {_NOTES} ]
+  then
+    case " {_NEVER_DEADLY} " in
+    *" $signal "*) signal=0 ;;
+    *)
+      (ulimit -c 0; exec /bin/sh -c 'kill -"$1" $$' sh "$signal" <&- >&- 2>&- 3>&-)
+      if [ -s {_NOTES} ]; then signal=0; fi ;;
+    esac
+  fi
+fi
+if [ "$signal" -gt 0 ]
+then printf '{{"signal":%d}}\\n' "$signal" >{_NOTES}
+else printf '{{"exitCode":%d}}\\n' "$status" >{_NOTES}
 fi
 exit "$status"
 """
@@ -113,6 +150,8 @@ def find_program(name: str, environment: Mapping[str, str], working_directory: P
     else:
         entries = environment.get("PATH", os.defpath).split(os.pathsep)
         candidates = [os.path.join(working_directory, entry, name) for entry in entries] if name else []
+    if not os.path.isdir(working_directory):
+        raise CouldNotStartError(f"Could not start {name!r}: there is no working directory {working_directory}.")
     unusable = ""
     for path in candidates:
         if "\0" not in path and os.path.isfile(path):
@@ -122,8 +161,8 @@ def find_program(name: str, environment: Mapping[str, str], working_directory: P
             unusable = unusable or path
     if unusable:
         raise CouldNotStartError(f"Could not start {name!r}: {unusable} is not executable; `chmod +x` makes it so.")
-    if not os.path.isdir(working_directory):
-        raise CouldNotStartError(f"Could not start {name!r}: there is no working directory {working_directory}.")
+    if "/" in name and os.path.isdir(candidates[0]):
+        raise CouldNotStartError(f"Could not start {name!r}: {candidates[0]} is a directory; name a program in it.")
     if "/" in name:
         raise CouldNotStartError(f"Could not start {name!r}: there is no file {candidates[0]}.")
     path_variable = environment.get("PATH", os.defpath)
@@ -158,8 +197,9 @@ def _open_files(directory: Path, stdin: bytes, files: ExitStack) -> tuple[int, i
     try:
         # Not synced: files of a start that a power cut takes away are read as absent, as exit.json is.
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for left in (EXIT_FILE, ANSWER):
+        for left in (EXIT_FILE, ANSWER, STDOUT, STDERR):
             (directory / left).unlink(missing_ok=True)
+        _output(directory / EXIT_FILE, files)
         return (
             _stdin(stdin, files),
             _output(directory / STDOUT, files),
@@ -185,7 +225,7 @@ def _stdin(data: bytes, files: ExitStack) -> int:
 
 def _output(path: Path, files: ExitStack) -> int:
     # Appending keeps the bytes of several writers of one file from overwriting each other.
-    return _closed_by(files, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600))
+    return _closed_by(files, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600))
 
 
 def _closed_by(files: ExitStack, descriptor: int) -> int:
@@ -206,6 +246,8 @@ def _explain(child: Child, error: OSError) -> str:
         )
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"Could not start {name!r}: too many open files. Raise `ulimit -n`, or run fewer at once (-j)."
-    if isinstance(error, FileNotFoundError | NotADirectoryError) and not os.path.isdir(child.working_directory):
+    if not os.path.isdir(child.working_directory):
         return f"Could not start {name!r}: there is no working directory {child.working_directory}."
+    if not os.access(child.working_directory, os.X_OK):
+        return f"Could not start {name!r}: this user may not enter the working directory {child.working_directory}."
     return f"Could not start {name!r}: {error}."

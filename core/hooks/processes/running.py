@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from hooks.callables import in_thread
@@ -50,9 +51,14 @@ async def run_child(child: Child, *, grace_ms: int, on_kill: OnKill | None = Non
         leaked = await _end_leaked(launcher.pid)
     finally:
         await mask_captured(child.directory, child.masker)
-    # Nobody to tell the status (SIGCHLD ignored by who started us): the launcher has written it down as well.
-    ended = exit_of(status) if status is not None else read_exit(child.directory) or Exit()
-    return replace(ended, leaked=leaked)
+    return replace(_exit(status, child.directory), leaked=leaked)
+
+
+def _exit(status: int | None, directory: Path) -> Exit:
+    if status is None:
+        # Nobody to tell the status (SIGCHLD ignored by who started us): the launcher has written it down as well.
+        return read_exit(directory) or Exit()
+    return exit_of(status, read_exit(directory) if status > 128 else None)
 
 
 async def adopt_child(
@@ -81,11 +87,12 @@ async def adopt_child(
 async def mask_captured(directory: Path, masker: Masker | None) -> None:
     """Take the secrets out of what was captured there. A cancellation is held back: none may stay for its sake.
 
-    For whoever has ended a command's processes in another way than by the two functions above.
+    A file that cannot be rewritten (a full disk) is removed. For whoever has ended a command's processes in another way
+    than by the two functions above.
     """
     if masker is None:
         return
-    masking = in_thread(lambda: [masker.mask_file(directory / name) for name in (STDOUT, STDERR, ANSWER)])
+    masking = in_thread(partial(_mask_files, directory, masker))
     cancelled: asyncio.CancelledError | None = None
     while not masking.done():
         try:
@@ -95,6 +102,14 @@ async def mask_captured(directory: Path, masker: Masker | None) -> None:
     masking.result()
     if cancelled is not None:
         raise cancelled
+
+
+def _mask_files(directory: Path, masker: Masker) -> None:
+    for path in (directory / name for name in (STDOUT, STDERR, ANSWER)):
+        try:
+            masker.mask_file(path)
+        except OSError:
+            path.unlink(missing_ok=True)
 
 
 async def _settled(directory: Path, marker: str) -> Exit | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any, Literal, TypeAlias, assert_never
 
 from hooks.errors import StorageError
-from hooks.events.payloads import CancelRequested, Payload, ReconcileResult, RequestRefused, WaitResolved
+from hooks.events.payloads import CancelRequested, ErrorInfo, Payload, ReconcileResult, RequestRefused, WaitResolved
 from hooks.ids import ActivityId, NodeId
 from hooks.kernel.state import RunState
 from hooks.runtime.recorder import Recorder
+from hooks.runtime.step_errors import step_error
 from hooks.storage.durable_files import Durability
 from hooks.storage.inbox import (
     BadRequest,
@@ -116,8 +117,14 @@ def _resolve(state: RunState, request: Resolution) -> Payload:
         outcome=_OUTCOMES[request.outcome],
         reason=request.reason or "resolved by a person",
         output=request.output,
+        error=_said_failed(request) if request.outcome == "failed" else None,
         by=request.by,
         retry=request.outcome == "retry",
         new_key=request.new_key,
         request_id=request.id,
     )
+
+
+def _said_failed(request: Resolution) -> ErrorInfo:
+    because = f": {request.reason}" if request.reason else "."
+    return step_error("ResolvedAsFailed", "manual", f"{request.by} says that it failed{because}")

@@ -17,6 +17,7 @@ import orjson
 
 from hooks.expressions.secrets import fill_secrets, secrets_named
 from hooks.jsonio import canonical
+from hooks.regular_files import read_regular
 from hooks.storage.durable_files import Durability, storage_error, sync_directory, write_new_file
 
 FILE_NAME = "effect-input.json"
@@ -89,7 +90,7 @@ def write_effect_input(directory: Path, effect_input: EffectInput, durability: D
 def read_effect_input(directory: Path, expected_hash: str) -> tuple[EffectInput | None, str]:
     """The sidecar, or None and the reason it cannot be used: MissingEffectInput or EffectInputHashMismatch."""
     try:
-        effect_input = EffectInput((directory / FILE_NAME).read_bytes())
+        effect_input = EffectInput(read_regular(directory / FILE_NAME))
     except OSError:
         return None, "MissingEffectInput"
     if effect_input.hash != expected_hash:

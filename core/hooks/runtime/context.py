@@ -15,6 +15,7 @@ from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.supervision import Interruption
+from hooks.secrets import Masker
 from hooks.storage.durable_files import Durability
 
 
@@ -35,7 +36,7 @@ class RunContext:
     durability: Durability
     environ: Mapping[str, str]
     """Where secrets come from."""
-    end_leftovers: Callable[[str, int], Awaitable[None]]
+    end_leftovers: Callable[[str, int, Path, Masker | None], Awaitable[None]]
     trusted_since: int
     """Index of the first driver session whose unsynced files may be believed: same boot, same directory."""
     tell_cancelled: Callable[[Sequence[str], Sequence[str]], Awaitable[None]]

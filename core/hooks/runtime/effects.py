@@ -326,8 +326,6 @@ class _Performance:
             attempt.inherited = False
             await self._execute(value)
             if attempt.state.is_dangling:
-                if attempt.state.stop is not None:
-                    raise WorkStopped(attempt.state.stop.reason)
                 await self._pause(next(pauses))
 
     def _is_alive(self) -> bool:

@@ -42,7 +42,7 @@ class LocalExecutionHooks(WorkflowExecutionHooks):
             return _outcome(await self._engine.execute(work))
         settled = await self._engine.reattach_execution(work) if ctx.leftover == "trusted" else None
         if settled is None:
-            await self._engine.end_leftovers(ctx.marker, ctx.grace_ms)
+            await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
             settled = Settled("unknown")
         return _outcome(settled)
 

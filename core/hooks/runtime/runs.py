@@ -179,6 +179,7 @@ def open_existing(
     *,
     take_over: bool = False,
     grace_ms: int | None = None,
+    max_concurrency: int | None = None,
     clock: Clock | None = None,
     role: LockRole = "driver",
 ) -> OpenRun:
@@ -190,7 +191,9 @@ def open_existing(
     clock = clock or SystemClock()
     folding, opened = _open(directory, take_over=take_over, clock=clock, role=role)
     inode = directory.path.stat().st_ino
-    resume: ResumeStarted | None = ResumeStarted(session=this_session(inode), taken_over=opened.taken_over)
+    resume: ResumeStarted | None = ResumeStarted(
+        session=this_session(inode), taken_over=opened.taken_over, max_concurrency=max_concurrency
+    )
     if opened.taken_over and resume is not None:
         # At once, even if this driver decides nothing: the next one need not be told again.
         apply(folding.state, opened.log.add("system", resume, clock.now_ms()))
@@ -237,6 +240,7 @@ def reopen_run(
     by: str,
     nodes: Sequence[tuple[str, str]] = (),
     grace_ms: int | None = None,
+    max_concurrency: int | None = None,
     clock: Clock | None = None,
 ) -> OpenRun:
     """Have the failed, blocked or cancelled nodes of a finished run tried again (or `nodes`: scope and node).
@@ -244,7 +248,7 @@ def reopen_run(
     Durable when this returns, with the driver's lock held; `drive` then moves it. Raises InDoubtError while an effect
     is in doubt, UsageError for a run that has not failed.
     """
-    run = open_existing(directory, grace_ms=grace_ms, clock=clock)
+    run = open_existing(directory, grace_ms=grace_ms, max_concurrency=max_concurrency, clock=clock)
     try:
         _require_reopenable(run)
         _, recorder = recorder_of(run)

@@ -22,7 +22,7 @@ from hooks.events.payloads import (
     ValidationFinished,
 )
 from hooks.ids import generation_id
-from hooks.jsonio import parse
+from hooks.jsonio import parse_strict
 from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
 from hooks.kernel.state import AttemptState
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
@@ -110,7 +110,8 @@ class _SamplingLoop:
             if generation is not None:
                 self._finish(generation, _elapsed_ms(started))
                 return
-        await self._engine.end_leftovers(self._ctx.marker, self._ctx.grace_ms)
+        ctx = self._ctx
+        await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
         self._ctx.recorder.record(
             GenerationFinished(**self._who, generation_id=open_draw.generation_id, draw=1, interrupted=True)
         )
@@ -191,14 +192,14 @@ def _parse_answer(text: str) -> tuple[Any, str | None]:
     if not text.strip():
         return None, "the answer is empty"
     try:
-        return parse(text.strip().encode()), None
+        return parse_strict(text.strip().encode()), None
     except (JsonBorderError, UnicodeEncodeError) as error:
         reason = f"the answer is not JSON: {error}"
     blocks = [match["body"] for match in _FENCED.finditer(text)]
     if len(blocks) != 1:
         return None, f"{reason}; it has {len(blocks)} fenced blocks, of which one would do" if blocks else reason
     try:
-        return parse(blocks[0].strip().encode()), None
+        return parse_strict(blocks[0].strip().encode()), None
     except (JsonBorderError, UnicodeEncodeError) as error:
         return None, f"the fenced block of the answer is not JSON: {error}"
 

@@ -142,6 +142,12 @@ class Step:
             announce=self.announce_stop,
         )
 
+    async def end_leftovers(self) -> None:
+        """End what a driver that is gone had started; nothing has been bound for it here, so its secrets go by name."""
+        environ = self.run.environ
+        known = {name: environ[name] for name in self.node.secrets if name in environ}
+        await self.run.end_leftovers(self.marker, self.grace_ms, self.directory, Masker(known) if known else None)
+
     async def announce_stop(self, reason: StopReason) -> None:
         self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
         await self.run.recorder.commit()

@@ -12,10 +12,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from hooks.errors import StorageError
+from hooks.errors import CorruptRunError, StorageError
+from hooks.regular_files import NotARegularFileError, open_regular_descriptor, read_regular
 
 Durability: TypeAlias = Literal["strict", "relaxed"]
 
@@ -41,6 +43,11 @@ def storage_error(action: str, path: Path, error: OSError) -> StorageError:
     reason = error.strerror or str(error)
     fix = _FIXES.get(error.errno or 0, f"Remove the cause{GO_ON}")
     return StorageError(f"Cannot {action} {path}: {reason}.", fix=fix)
+
+
+def not_our_file(path: Path, error: NotARegularFileError) -> CorruptRunError:
+    """What to raise where something stands that we never made."""
+    return CorruptRunError(error.strerror or "it is not a file", file=str(path))
 
 
 def write_all(descriptor: int, data: bytes) -> None:
@@ -101,22 +108,28 @@ def rename(source: Path, target: Path, durability: Durability) -> None:
 def sync_directory(path: Path, durability: Durability) -> None:
     """Make the names in directory `path` durable."""
     if durability == "strict":
-        _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+        _sync(path, _open_directory)
+
+
+def _open_directory(path: Path, flags: int) -> int:
+    return os.open(path, flags | os.O_DIRECTORY)
 
 
 def sync_file(path: Path, durability: Durability) -> None:
     """Make the bytes durable that are in file `path` now, whoever wrote them."""
     if durability == "strict":
-        _sync(path, os.O_RDONLY)
+        _sync(path, open_regular_descriptor)
 
 
-def _sync(path: Path, flags: int) -> None:
+def _sync(path: Path, open_: Callable[[Path, int], int]) -> None:
     try:
-        descriptor = os.open(path, flags)
+        descriptor = open_(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+    except NotARegularFileError as error:
+        raise not_our_file(path, error) from error
     except OSError as error:
         raise storage_error("sync", path, error) from error
 
@@ -136,10 +149,15 @@ def make_directories(path: Path, durability: Durability, *, mode: int = 0o700) -
 
 
 def read_bytes(path: Path) -> bytes:
-    """The whole file. A missing one stays a FileNotFoundError; every other failure is a StorageError."""
+    """The whole file. A missing one stays a FileNotFoundError; every other failure of the disk is a StorageError.
+
+    Raises CorruptRunError for what is no file: a FIFO, say, which nobody may wait for.
+    """
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except FileNotFoundError:
         raise
+    except NotARegularFileError as error:
+        raise not_our_file(path, error) from error
     except OSError as error:
         raise storage_error("read", path, error) from error

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from hooks.errors import StorageError
+from hooks.errors import CorruptRunError, StorageError
 from hooks.events.payloads import NodeReference, Value
 from hooks.storage.durable_files import Durability, read_bytes, rename, storage_error, sync_directory, write_new_file
 
@@ -96,6 +96,9 @@ def requests_in(inbox: Path) -> Iterator[tuple[Path, Request | BadRequest]]:
                 continue
             request: Any = _decode(read_bytes(path))
         except FileNotFoundError:
+            continue
+        except CorruptRunError as error:
+            yield path, BadRequest(path, error.reason)
             continue
         except (msgspec.DecodeError, StorageError, OSError) as error:
             yield path, BadRequest(path, str(error))

@@ -26,7 +26,8 @@ from typing import Literal, NamedTuple, Self, TypeAlias
 import orjson
 
 from hooks.errors import RunLockedError
-from hooks.storage.durable_files import storage_error, write_all
+from hooks.regular_files import NotARegularFileError, open_regular_descriptor
+from hooks.storage.durable_files import not_our_file, storage_error, write_all
 
 LockRole: TypeAlias = Literal["driver", "inbox"]
 _FLOCK = "hhqqi0q"  # struct flock: l_type, l_whence, l_start, l_len, l_pid (0 for this kind of lock)
@@ -91,10 +92,12 @@ class DriverLock:
         """Take the lock at `path` without waiting and say in the file who has it.
 
         Raises RunLockedError naming the holder. Raises StorageError if the file cannot be opened, or was removed
-        while we took the lock.
+        while we took the lock; CorruptRunError if it is no file.
         """
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+            descriptor = open_regular_descriptor(path, os.O_RDWR | os.O_CREAT)
+        except NotARegularFileError as error:
+            raise not_our_file(path, error) from error
         except OSError as error:
             raise storage_error("open", path, error) from error
         try:
@@ -127,11 +130,16 @@ class DriverLock:
 
 
 def probe(path: Path) -> LockHolder | None:
-    """Who holds the lock at `path`, or None if nobody does. Takes nothing, and needs no right to write."""
+    """Who holds the lock at `path`, or None if nobody does. Takes nothing, and needs no right to write.
+
+    Raises StorageError; CorruptRunError if it is no file.
+    """
     try:
-        descriptor = os.open(path, os.O_RDONLY)
+        descriptor = open_regular_descriptor(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
+    except NotARegularFileError as error:
+        raise not_our_file(path, error) from error
     except OSError as error:
         raise storage_error("read", path, error) from error
     try:

@@ -19,6 +19,7 @@ from hooks.events.payloads import (
     RunFailed,
     RunSucceeded,
 )
+from hooks.regular_files import open_regular
 from hooks.storage.run_directory import RunDirectory
 
 _WINDOW = 256 * 1024
@@ -40,7 +41,7 @@ def seems_finished(directory: RunDirectory) -> bool:
 
 def _last_events(directory: RunDirectory) -> Iterator[Event]:
     """The last events, backwards, as far as a window of the file holds them whole."""
-    with open(directory.log, "rb") as file:
+    with open_regular(directory.log) as file:
         size = file.seek(0, os.SEEK_END)
         begin = max(0, size - _WINDOW)
         file.seek(begin)

@@ -24,7 +24,8 @@ import orjson
 
 from hooks.errors import CorruptRunError
 from hooks.events.envelope import FIRST_PREV, BadLineError, DecodedLine, Event, decode
-from hooks.storage.durable_files import storage_error
+from hooks.regular_files import NotARegularFileError, open_regular
+from hooks.storage.durable_files import not_our_file, storage_error
 
 LONGEST_LINE = 64 * 1024 * 1024  # a bound for memory when the file is not a log at all
 _CHUNK = 128 * 1024
@@ -158,9 +159,11 @@ class LogReader:
 
 def _open(path: Path) -> BinaryIO:
     try:
-        return open(path, "rb", buffering=_CHUNK)
+        return open_regular(path, buffering=_CHUNK)
     except FileNotFoundError as error:
         raise CorruptRunError("the log is missing", file=str(path)) from error
+    except NotARegularFileError as error:
+        raise not_our_file(path, error) from error
     except OSError as error:
         raise storage_error("read", path, error) from error
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from hooks.errors import RunIdTakenError, RunLockedError, StorageError
+from hooks.errors import CorruptRunError, RunIdTakenError, RunLockedError, StorageError
 from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import Payload
 from hooks.storage.durable_files import (
@@ -160,5 +160,5 @@ def remove_abandoned(runs_dir: Path) -> None:
         try:
             with DriverLock.acquire(path / "driver.lock", role="driver", run_id=path.name):
                 shutil.rmtree(path, ignore_errors=True)
-        except (RunLockedError, StorageError):
+        except (RunLockedError, StorageError, CorruptRunError):
             continue  # in use, or just renamed, or not ours to remove

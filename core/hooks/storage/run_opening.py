@@ -14,6 +14,7 @@ from pathlib import Path
 from hooks.errors import CorruptRunError, NotFoundError, RunCopiedError
 from hooks.events.envelope import Event
 from hooks.events.payloads import LogRepaired, ResumeStarted, RunCreated
+from hooks.regular_files import open_regular
 from hooks.storage.durable_files import (
     Durability,
     rename,
@@ -155,7 +156,7 @@ def _copy_range(source: Path, target: Path, offset: int, durability: Durability)
     try:
         descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            with open(source, "rb") as file:
+            with open_regular(source) as file:
                 file.seek(offset)
                 while chunk := file.read(_COPY_CHUNK):
                     write_all(descriptor, chunk)

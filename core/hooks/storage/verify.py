@@ -124,6 +124,8 @@ class _Verification:
             node_id=NodeId(effect.node_id),
             activity_id=ActivityId(effect.activity_id),
             epoch=effect.epoch,
+            # An agent whose answers have consequences is its own provider; its effect is its first draw.
+            draw=1 if effect.provider.startswith("agent:") else 0,
         )
         if effect.idempotency_key != expected:
             yield self._finding(event, f"the idempotency key {effect.idempotency_key} should be {expected}")
@@ -140,8 +142,8 @@ def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
     except FileNotFoundError:
         yield Finding("damage", str(path), "the input of this effect is missing")
         return
-    except StorageError as error:
-        yield Finding("damage", str(path), error.message)
+    except (CorruptRunError, StorageError) as error:
+        yield _damage(error, path)
         return
     if sha256(data).hexdigest() != input_hash:
         yield Finding("damage", str(path), "this is not the input the effect was attempted with (its hash differs)")
