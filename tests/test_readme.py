@@ -19,7 +19,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-FIRST_WORKFLOW, AGENTS, HOOKS = blocks("yaml")
+FIRST_WORKFLOW, AGENTS, HOOKS, LOOPS = blocks("yaml")
 (POLICY,) = blocks("python")
 
 

@@ -154,7 +154,7 @@ def test_a_function_that_does_not_let_its_timeout_through_has_overrun_all_the_sa
 
     verdict = asked(files, entry)
 
-    assert reason(verdict) == "no answer within its timeout of 300 ms"
+    assert reason(verdict) == "no answer within its timeout of 300ms"
     assert verdict.changes == {}
 
 

@@ -50,7 +50,7 @@ def test_a_cut_body_is_not_bound(runs: Runs, server: LocalServer, field: str) ->
 
     error = runs.only(ActivityFailed).error
     assert error.error_code == "UnresolvedReference"
-    assert "the output was cut. `max_output_bytes` of that node says" in error.error_message
+    assert "the output was cut. `max_output_bytes` of the node says" in error.error_message
 
 
 def test_the_other_fields_of_a_cut_output_are_bound(runs: Runs) -> None:

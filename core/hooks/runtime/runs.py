@@ -182,19 +182,20 @@ def open_existing(
     max_concurrency: int | None = None,
     clock: Clock | None = None,
     role: LockRole = "driver",
+    will_move: bool = False,
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
     Waits a few seconds for one who only delivers a request. Raises RunLockedError, CorruptRunError, StorageError, and
-    RunCopiedError unless `take_over` or it has ended.
+    RunCopiedError unless `take_over`, or unless it has ended and will not be moved (`will_move`: not even then).
     """
     clock = clock or SystemClock()
-    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role)
+    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role, will_move=will_move)
     inode = directory.path.stat().st_ino
     resume: ResumeStarted | None = ResumeStarted(
         session=this_session(inode), taken_over=opened.taken_over, max_concurrency=max_concurrency
     )
-    if opened.taken_over and resume is not None:
+    if opened.taken_over and folding.state.ended is None and resume is not None:
         # At once, even if this driver decides nothing: the next one need not be told again.
         apply(folding.state, opened.log.add("system", resume, clock.now_ms()))
         opened.log.flush()
@@ -214,16 +215,19 @@ def open_existing(
     )
 
 
-def _open(directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole) -> tuple[Folding, OpenedRun]:
+def _open(
+    directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole, will_move: bool
+) -> tuple[Folding, OpenedRun]:
     give_up_at = time.monotonic() + INBOX_HOLDER_S
     while True:
         folding = Folding(directory)
         try:
             return folding, open_run(
-                directory, role=role,
+                directory,
+                role=role,
                 now_ms=clock.now_ms(),
                 take_over=take_over,
-                has_ended=lambda: folding.state.ended is not None,
+                has_ended=(lambda: False) if will_move else folding.has_ended,
                 receive=folding.receive,
             )
         except RunLockedError:
@@ -248,7 +252,7 @@ def reopen_run(
     Durable when this returns, with the driver's lock held; `drive` then moves it. Raises InDoubtError while an effect
     is in doubt, UsageError for a run that has not failed.
     """
-    run = open_existing(directory, grace_ms=grace_ms, max_concurrency=max_concurrency, clock=clock)
+    run = open_existing(directory, grace_ms=grace_ms, max_concurrency=max_concurrency, clock=clock, will_move=True)
     try:
         _require_reopenable(run)
         _, recorder = recorder_of(run)
