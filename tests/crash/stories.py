@@ -155,7 +155,12 @@ def _check_code(struck: Ended, command: Command, strike: Strike) -> None:
     elif path.startswith("/runs"):
         expected = {74}
     else:
-        expected = {74, 1, 4, 10}  # an effect of the driver's own: it failed, or nobody knows
+        expected = {
+            74,
+            1,
+            10,
+            command.code,
+        }  # an effect of the driver's own: it failed, nobody knows, or a look finds it
     assert struck.code in expected, f"exit code {struck.code} instead of one of {expected}: {struck.err[-500:]}"
     assert "Traceback" not in struck.err, struck.err
 

@@ -71,7 +71,8 @@ then
     case " {_NEVER_DEADLY} " in
     *" $signal "*) signal=0 ;;
     *)
-      (ulimit -c 0; exec /bin/sh -c 'kill -"$1" $$' sh "$signal" <&- >&- 2>&- 3>&-)
+      trap 'exit "$status"' EXIT  # also where there is no process to be had for this
+      (ulimit -c 0; exec /bin/sh -c 'kill -"$1" $$' sh "$signal") <&- >&- 2>&- 3>&-
       if [ -s {_NOTES} ]; then signal=0; fi ;;
     esac
   fi
