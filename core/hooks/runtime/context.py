@@ -41,6 +41,8 @@ class RunContext:
     """Index of the first driver session whose unsynced files may be believed: same boot, same directory."""
     tell_cancelled: Callable[[Sequence[str], Sequence[str]], Awaitable[None]]
     """Tells the implementation which activities and nodes were cancelled; its errors stay with it."""
+    tell: Callable[[str], None]
+    """Says something to the person at the terminal that is no fact of the run: why it waits."""
     one_pass: bool = False
     """Nothing is waited for that is not running: no look-up is asked a second time."""
     cancels: dict[ActivityId, asyncio.Event] = field(default_factory=dict)

@@ -170,6 +170,7 @@ def _context(
         implementation=performer,
         environ=os.environ,
         tell_cancelled=tell_cancelled,
+        tell=tell_on_stderr,
         one_pass=one_pass,
         hook_points=hook_points,
         interruption=interruption,
