@@ -20,6 +20,7 @@ from hooks_cli.options import (
     Accept,
     All,
     AsJson,
+    Jobs,
     Quiet,
     RunsDir,
     RunWords,
@@ -43,6 +44,7 @@ def recover(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Drive a copied or restored run; the original must never run again.")
     ] = False,
+    jobs: Jobs = None,
     wait: StayAtGates = False,
     timeout: Timeout = None,
     accept: Accept = None,
@@ -62,7 +64,7 @@ def recover(
         return _show(directories, as_json=as_json)
 
     def go_on(directory: RunDirectory) -> RunReport:
-        with open_existing(directory, take_over=take_over) as opened:
+        with open_existing(directory, take_over=take_over, max_concurrency=jobs) as opened:
             if tells_idle and not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)

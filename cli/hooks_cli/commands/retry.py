@@ -15,6 +15,7 @@ from hooks_cli.options import (
     Accept,
     AsJson,
     By,
+    Jobs,
     OptionalNodeWord,
     Quiet,
     RunsDir,
@@ -33,6 +34,7 @@ def retry(
     run: RunWord,
     node: OptionalNodeWord = None,
     by: By = None,
+    jobs: Jobs = None,
     wait: StayAtGates = False,
     timeout: Timeout = None,
     accept: Accept = None,
@@ -49,7 +51,7 @@ def retry(
     nodes = [_meant(read_run(directory), node)] if node is not None else []
 
     def try_again(directory: RunDirectory) -> RunReport:
-        with reopen_run(directory, by=by or user_name(), nodes=nodes) as opened:
+        with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs) as opened:
             warn_of_changed_file(opened)
             return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
 
