@@ -20,6 +20,7 @@ from hooks.events.payloads import (
     GenerationStarted,
     HookDecided,
     LateOutcome,
+    LeftoversEnded,
     LogRepaired,
     LoopFinished,
     LoopIterationFinished,
@@ -146,6 +147,8 @@ def _of_attempt(payload: Payload) -> str:
             return f"attempt {payload.next_attempt} in {duration(payload.delay_ms)}"
         case CancelDelivered():
             return f"{payload.signal} ({payload.reason})"
+        case LeftoversEnded():
+            return f"{payload.processes} left in the background"
         case _:
             return ""
 

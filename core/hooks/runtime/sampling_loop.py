@@ -26,6 +26,7 @@ from hooks.jsonio import parse_strict
 from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
 from hooks.kernel.state import AttemptState
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
+from hooks.runtime.leftovers import tell_of_leftovers
 from hooks.runtime.output_check import schema_problem
 from hooks.runtime.work_engine import GenerateWork, WorkEngine
 
@@ -118,6 +119,7 @@ class _SamplingLoop:
 
     def _finish(self, generation: Generation | AgentError, latency_ms: int) -> None:
         recorder = self._ctx.recorder
+        tell_of_leftovers(self._ctx, generation.leaked)
         if isinstance(generation, AgentError):
             finished = GenerationFinished(
                 **self._who,
