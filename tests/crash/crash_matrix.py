@@ -8,38 +8,19 @@ is done by real processes; only the looking afterwards is done here, through the
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hooks import RunDirectory, read_run, verify_run
 from hooks.ids import NodeId
 from tests.cli.command import CommandLine, Ended
+from tests.crash.faults import KILLED, Fault, Point, points_in, run_faulty
 
-FAULTY = Path(__file__).with_name("faulty.py")
-KILLED = -9
 RUN = "r"
-MODES = ("kill", "torn", "EIO", "EIO+", "ENOSPC", "ENOSPC+")
-
-
-class Point(NamedTuple):
-    """The `number`-th change a command makes; `path` is relative to its directory."""
-
-    number: int
-    call: str
-    path: str
-
-
-class Fault(NamedTuple):
-    """What is to happen at a point, as faulty.py knows it."""
-
-    mode: str
-    at: int
 
 
 @dataclass(frozen=True)
@@ -89,21 +70,12 @@ class Trial:
 
     def faulty(self, words: Sequence[str], fault: Fault, *, below: Path | None = None) -> Ended:
         """The command with a fault at a change of the root, or of what is below another path."""
-        done = subprocess.run(
-            [sys.executable, FAULTY, below or self.root, self.directory / "points", fault.mode, str(fault.at), *words],
-            cwd=self.root,
-            env=CommandLine(self.root).environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+        listing = self.directory / "points"
+        return run_faulty(CommandLine(self.root), words, fault, below=below or self.root, listing=listing)
 
     def points(self) -> list[Point]:
         """The points the last faulty command reached."""
-        lines = (self.directory / "points").read_text().splitlines()
-        return [Point(int(number), call, path) for number, call, path in (line.split(" ", 2) for line in lines)]
+        return points_in(self.directory / "points")
 
     def recover(self) -> Ended:
         """Go on as a person would: with the run, or, if it never came to be, with the same command again."""

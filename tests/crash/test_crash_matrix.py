@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.crash_matrix import MODES, Fault, Scenario, sweep
+from tests.crash.crash_matrix import Scenario, sweep
+from tests.crash.faults import MODES, Fault
 
 FILE_EFFECT = Scenario(
     name="file effect",

@@ -12,8 +12,8 @@ import pytest
 
 from hooks import RunDirectory, read_run, verify_run
 from tests.cli.command import CommandLine
-from tests.crash.crash_matrix import FAULTY
 from tests.crash.disks import disk_of_one_mebibyte
+from tests.crash.faults import FAULTY
 
 BESIDE = """\
 workflow_id: beside
