@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -74,6 +75,32 @@ def test_release_gate_drafts_until_it_is_liked_and_publishes_once(tmp_path: Path
         "**docs**: 1 changes, the last one: Describe the door",
     ]
     assert (tmp_path / ".git" / "refs" / "tags" / "v1").exists()
+
+
+def test_a_workflow_of_an_older_engine_runs_unchanged_with_its_bots_and_executors_mapped(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "seed_style", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("recorded"))
+    cli = CommandLine(tmp_path)
+
+    def answered(*words: str) -> int:
+        assert cli.hooks(*words).code == 0
+        return cli.hooks("recover", "r", "-q").code
+
+    started = cli.hooks("run", "workflow.json", "--run-id", "r", "-p", "milestone=1.4")
+    codes = [
+        answered("reject", "r", "verdict", "--comment", "Say what it is about"),
+        answered("approve", "r", "rounds.2/verdict"),
+    ]
+    unasked = cli.hooks("approve", "r", "publish", "--by", "somebody")
+    published = list(tmp_path.glob("wiki/*"))
+    codes.append(answered("approve", "r", "publish", "--by", "kim"))
+
+    assert [started.code, *codes] == [4, 4, 4, 0], started.err
+    assert (unasked.code, published) == (7, [])
+    assert cli.hooks("show", "r", "--json").document["output"] == {"announce": {"delivered": True}}
+    page = (tmp_path / "wiki" / "milestone-1-4.md").read_text().splitlines()
+    assert page[:4] == ["# Milestone 1.4", "", "Say what it is about", "- Doors open inwards again"]
+    (line,) = (tmp_path / "chat.log").read_text().splitlines()
+    assert line.startswith("#releases New page: Milestone 1.4 (wiki/milestone-1-4.md) (wf_")
 
 
 def _commit(repository: Path, *subjects: str) -> None:
