@@ -29,6 +29,9 @@ class RunContext:
     hook_points: HookPoints
     interruption: Interruption
     clock: Clock
+    """The time of the run: never before the last event, never standing still."""
+    wall_clock: Clock
+    """What the machine says, to judge the age of what was sent to others."""
     attempts_directory: Path
     working_directory: Path
     workflow_directory: Path

@@ -336,7 +336,7 @@ class _Performance:
         if effect.idempotency_ttl_ms is None:
             return False
         activity = self.attempt.run.state.activities[self.attempt.state.activity_id]
-        age = self.attempt.run.clock.now_ms() - activity.first_attempted_at[effect.idempotency_key]
+        age = self.attempt.run.wall_clock.now_ms() - activity.first_attempted_at[effect.idempotency_key]
         return 0 <= age < effect.idempotency_ttl_ms
 
     async def _doubt(self, reason: str) -> NoReturn:

@@ -9,12 +9,13 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from hooks.clock import Clock, SystemClock
+from hooks.clock import Clock, SteadyClock, SystemClock
 from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to_json
 from hooks.errors import InDoubtError, RunIdTakenError, RunLockedError, UsageError
 from hooks.events.envelope import Actor
@@ -49,7 +50,7 @@ INBOX_HOLDER_S = 5
 """How long a driver waits for the lock of one who only delivers a request."""
 
 
-@dataclass(slots=True)
+@dataclass
 class OpenRun:
     """A run whose driver we are, until `close`."""
 
@@ -69,6 +70,11 @@ class OpenRun:
     @property
     def run_id(self) -> RunId:
         return self.state.run_id
+
+    @cached_property
+    def steady_clock(self) -> SteadyClock:
+        """The time this driver goes by: never before the last event, never standing still."""
+        return SteadyClock(self.clock, not_before=self.state.timestamp)
 
     def view(self) -> RunView:
         """The run as it stands, for looking at; nobody drives it between two calls of `drive`."""
@@ -312,4 +318,4 @@ def recorder_of(run: OpenRun) -> tuple[list[HookSetMember], Recorder]:
     changed_files = [member.after for member in changed if not member.missing]
     if changed_files:
         prelude.append(HookSetChanged(changed=changed_files))
-    return members, Recorder(run.log, run.blobs, run.state, run.clock, prelude)
+    return members, Recorder(run.log, run.blobs, run.state, run.steady_clock, prelude)
