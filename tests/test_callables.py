@@ -80,6 +80,15 @@ def test_what_cannot_be_loaded_says_why(tmp_path: Path, reference: str, message:
         load_callable(reference, tmp_path)
 
 
+def test_a_module_that_was_meant_for_a_file_is_pointed_to_it(tmp_path: Path) -> None:
+    module(tmp_path, "def f(): ...", "pyhook.py")
+
+    with pytest.raises(CallableError) as raised:
+        load_callable("pyhook:f", tmp_path)
+
+    assert str(raised.value).endswith(f'; write "./pyhook.py:f" for the file {tmp_path / "pyhook.py"}')
+
+
 async def _double(n: int) -> int:
     await asyncio.sleep(0)
     return 2 * n

@@ -6,6 +6,7 @@ imported: the command line proper is loaded by name, and only if it is needed.
 
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 
 from hooks import __version__
@@ -16,8 +17,9 @@ def main() -> None:
     words = sys.argv[1:]
     _open_standard_streams()
     if words in (["--version"], ["-V"]):
-        sys.stdout.write(f"hooks {__version__}\n")
-        return
+        with suppress(OSError):  # said again, and this time with what is wrong, by the command line proper
+            os.write(1, f"hooks {__version__}\n".encode())
+            return
     import_module("hooks_cli.command_line").main(words)
 
 
@@ -29,6 +31,8 @@ def _open_standard_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, os.O_RDWR)
+    if sys.stdin is None:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
     if sys.stdout is None:
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     if sys.stderr is None:

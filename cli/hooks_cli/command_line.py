@@ -20,7 +20,7 @@ from hooks import __version__
 from hooks.errors import HooksError, UsageError
 from hooks_cli.commands import ALIASES, COMMANDS, NOT_SUPPORTED_YET
 from hooks_cli.failures import EXIT_CODES, die_by_signal, leave, report_failure
-from hooks_cli.render.streams import abandon_stdout, emit, say
+from hooks_cli.render.streams import abandon_stdout, emit, emit_json, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ _app = typer.Typer(
 )
 
 
-@_app.callback()
+@_app.callback(invoke_without_command=True)
 def hooks(
     context: typer.Context,
     runs_dir: Annotated[Path | None, typer.Option("--runs-dir", help="Where the runs are.", metavar="DIR")] = None,
@@ -105,8 +105,13 @@ def hooks(
     version: Annotated[bool, typer.Option("--version", "-V", help="Print the version.")] = False,
 ) -> None:
     """Run agent workflows durably, with nothing but files."""
-    if version:
+    if version and as_json:
+        emit_json({"schema": "hooks.version/1", "version": __version__})
+    elif version:
         emit(f"hooks {__version__}\n")
+    elif context.invoked_subcommand is None:
+        raise UsageError("No command is named.", fix="`hooks --help` lists them.")
+    if version:
         raise typer.Exit
     context.obj = Settings(runs_dir, as_json)
 

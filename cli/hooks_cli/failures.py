@@ -98,10 +98,18 @@ def report_failure(error: Exception, *, as_json: bool) -> int:
 def error_text(error: HooksError) -> str:
     """The error as a person reads it: where, what, and the fix."""
     if isinstance(error, DefinitionError):
-        return neutralise_lines("\n".join(map(str, error.problems)))
+        located = (f"{problem}" if problem.place else f"hooks: {problem}" for problem in error.problems)
+        return neutralise_lines("\n".join(located))
     where = f"{error.place}" if error.place else "hooks"
     fix = f"\n    fix: {error.fix}" if error.fix else ""
     return neutralise_lines(f"{where}: {error.message}{fix}")
+
+
+def warning_text(problem: Problem) -> str:
+    """What is allowed and hardly meant, as a person reads it."""
+    where = f"{problem.place}: " if problem.place else ""
+    fix = f"\n    fix: {problem.fix}" if problem.fix else ""
+    return neutralise_lines(f"{where}warning: {problem.message}{fix}")
 
 
 def error_document(error: HooksError) -> dict[str, Any]:

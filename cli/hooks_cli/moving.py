@@ -6,22 +6,32 @@ Nothing here is stopped by a closed stdout: the runs are what matters, and their
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from hooks.errors import HooksError, RunLockedError
-from hooks.events.envelope import Event
-from hooks.runtime.driving import RunReport
+from hooks.errors import HooksError, Problem, RunLockedError
+from hooks.runtime.driving import RunReport, drive
 from hooks.runtime.reading import RunView, read_run
+from hooks.runtime.runs import OpenRun
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
-from hooks_cli.failures import TimedOutError, as_hooks_error, die_by_signal, error_document, report_failure, worst
+from hooks_cli.failures import (
+    TimedOutError,
+    as_hooks_error,
+    die_by_signal,
+    error_document,
+    report_failure,
+    warning_text,
+    worst,
+)
 from hooks_cli.render.documents import now_ms, unreadable_document
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
-from hooks_cli.render.streams import emit_result, say
+from hooks_cli.render.stopping import stopping_text
+from hooks_cli.render.streams import emit_result, say, stdout_kept_for_results
 
 Move: TypeAlias = Callable[[RunDirectory], RunReport]
 
@@ -42,9 +52,31 @@ class Manner:
         return 0 if code in self.accepted else code
 
 
-def progress(*, quiet: bool) -> Callable[[Event], None] | None:
-    """Who is told the events of a run while it goes on."""
-    return None if quiet else Progress()
+def move(
+    run: OpenRun, deadline: Deadline, *, quiet: bool, one_pass: bool = False, stays_at_gates: bool = False
+) -> RunReport:
+    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes.
+
+    What Python hooks, agents and executors print goes to stderr as well: stdout is for what the run comes to.
+    """
+
+    def on_signal(number: int) -> None:
+        reason = "--timeout" if deadline.has_rung else signal.Signals(number).name
+        say(stopping_text(reason, run.state, run.grace_ms))
+
+    with stdout_kept_for_results():
+        return drive(
+            run,
+            one_pass=one_pass,
+            stays_at_gates=stays_at_gates,
+            on_event=None if quiet else Progress(run.state),
+            on_signal=on_signal,
+        )
+
+
+def tell_warning(problem: Problem) -> None:
+    """Say on stderr what is allowed and hardly meant."""
+    say(warning_text(problem))
 
 
 def finish(report: RunReport, manner: Manner) -> int:
@@ -59,7 +91,7 @@ def finish(report: RunReport, manner: Manner) -> int:
     return _end(report.signal, manner.code(report.status.exit_code), manner.deadline)
 
 
-def move_each(directories: Sequence[RunDirectory], move: Move, manner: Manner) -> int:
+def move_each(directories: Sequence[RunDirectory], go_on: Move, manner: Manner) -> int:
     """Move run after run, say how each went, and return the code of them all.
 
     With several, what cannot be moved is reported and the others go on; a signal ends it after the run it stopped.
@@ -69,7 +101,7 @@ def move_each(directories: Sequence[RunDirectory], move: Move, manner: Manner) -
     for directory in directories:
         size = _log_size(directory)
         try:
-            report = move(directory)
+            report = go_on(directory)
         except TimedOutError:
             raise
         except Exception as error:  # noqa: BLE001 - the fault of one run must not keep the others from going on
@@ -87,12 +119,12 @@ def move_each(directories: Sequence[RunDirectory], move: Move, manner: Manner) -
     return _end(stopped_by, code, manner.deadline)
 
 
-def unless_idle(move: Move) -> Move:
-    """`move`, for runs in which something is due; others are only looked at, without taking their lock."""
+def unless_idle(go_on: Move) -> Move:
+    """`go_on`, for runs in which something is due; others are only looked at, without taking their lock."""
 
     def look_first(directory: RunDirectory) -> RunReport:
         view = read_run(directory)
-        return RunReport(view) if _is_idle(view) else move(directory)
+        return RunReport(view) if _is_idle(view) else go_on(directory)
 
     return look_first
 

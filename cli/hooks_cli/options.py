@@ -12,7 +12,7 @@ import typer
 
 from hooks.definition.config import load_config, resolve_runs_dir
 from hooks.definition.durations import parse_duration
-from hooks.errors import UsageError
+from hooks.errors import NotFoundError, UsageError
 from hooks_cli.failures import ACCEPTABLE
 
 
@@ -32,10 +32,9 @@ RunsDir: TypeAlias = Annotated[
 AsJson: TypeAlias = Annotated[
     bool, typer.Option("--json", help="One JSON document instead of text.", callback=_said_before("as_json"))
 ]
-RunWord: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help="Id, unique prefix, last, last~N, directory.")]
-RunWords: TypeAlias = Annotated[
-    list[str] | None, typer.Argument(metavar="RUN…", help="Id, unique prefix, last, last~N, directory.")
-]
+RUN_WORDS = "Id, unique prefix (4 characters or more), last, last~N, last:WORKFLOW, or a directory."
+RunWord: TypeAlias = Annotated[str, typer.Argument(metavar="RUN", help=RUN_WORDS)]
+RunWords: TypeAlias = Annotated[list[str] | None, typer.Argument(metavar="RUN…", help=RUN_WORDS)]
 _NODE = "A node, node[i], loop.n/node, or an activity id."
 NodeWord: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help=_NODE)]
 OptionalNodeWord: TypeAlias = Annotated[str | None, typer.Argument(metavar="[NODE]", help=_NODE)]
@@ -72,7 +71,12 @@ All: TypeAlias = Annotated[bool, typer.Option("--all", help="Every run of the ru
 
 
 def runs_directory(flag: Path | None) -> Path:
-    """The runs dir: flag, environment, project, user, default."""
+    """The runs dir: flag, environment, project, user, default. Raises NotFoundError for a flag that names none.
+
+    One that nobody named, or that an environment names for every day, may not be there yet: it has no runs.
+    """
+    if flag is not None and not flag.is_dir():
+        raise NotFoundError(f"There is no directory {flag}.", fix="Correct `--runs-dir`; `hooks run` makes it.")
     start = Path.cwd()
     return resolve_runs_dir(flag, os.environ, start, load_config(start, os.environ))
 

@@ -57,7 +57,8 @@ def load_named(reference: str, base: Path) -> Any:
     except CallableError:
         raise
     except (Exception, SystemExit) as error:
-        raise CallableError(f"{reference!r}: loading {place} failed: {describe_exception(error)}") from error
+        hint = _beside(place, name, base) if isinstance(error, ModuleNotFoundError) else ""
+        raise CallableError(f"{reference!r}: loading {place} failed: {describe_exception(error)}{hint}") from error
     found: Any = module
     for part in name.split("."):
         try:
@@ -167,6 +168,12 @@ def _load_file(path: Path) -> ModuleType:
             del sys.modules[name]
             raise
         return module
+
+
+def _beside(module: str, name: str, base: Path) -> str:
+    """What to write where a file was meant and a module was named."""
+    file = module.replace(".", "/") + ".py"
+    return f'; write "./{file}:{name}" for the file {base / file}' if (base / file).is_file() else ""
 
 
 def _did_you_mean(name: str, holder: Any) -> str:

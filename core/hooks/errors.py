@@ -24,14 +24,14 @@ from typing import ClassVar, NamedTuple
 
 
 class Place(NamedTuple):
-    """Where in a file something stands; line and column count from 1."""
+    """Where in a file something stands; line and column count from 1, and are None where it is the file as a whole."""
 
     file: str
-    line: int
-    column: int
+    line: int | None = None
+    column: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}"
+        return ":".join(str(part) for part in self if part is not None)
 
 
 class HooksError(Exception):
@@ -68,12 +68,19 @@ class Problem(NamedTuple):
 
 
 class DefinitionError(UsageError):
-    """A workflow, config or params file that cannot be used, with every problem found in it."""
+    """A workflow, config or params file that cannot be used, with every problem found in it.
+
+    `place` and `fix` are those of the first; `message` names them all where there are several.
+    """
 
     def __init__(self, problems: list[Problem]) -> None:
         first = problems[0]
-        super().__init__("\n".join(map(str, problems)), place=first.place)
+        located = [f"{place}: {message}" if place else message for message, place, _ in problems]
+        super().__init__(first.message if len(problems) == 1 else "\n".join(located), fix=first.fix, place=first.place)
         self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.problems))
 
 
 class RunIdTakenError(UsageError):

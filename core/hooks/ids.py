@@ -22,6 +22,13 @@ RevisionId = NewType("RevisionId", str)
 
 NODE_ID = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,64}\Z")
 RUN_ID = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}\Z")
+RESERVED_RUN_IDS = frozenset({"last"})
+"""Words that name a run some other way."""
+
+
+def is_run_id_to_give(word: str) -> bool:
+    """Whether a person may give a run this id: one that every command takes for that run and nothing else."""
+    return bool(RUN_ID.match(word)) and word not in RESERVED_RUN_IDS and not word.startswith("-")
 
 
 def new_run_id(workflow_id: str, now_ms: int, suffix: str) -> RunId:

@@ -86,8 +86,11 @@ def test_the_same_run_id_with_the_same_params_gives_the_same_result_again(cli: C
 
 
 def test_a_dry_run_checks_everything_and_makes_nothing(cli: CommandLine) -> None:
-    ended = cli.hooks("run", "greeting.yaml", "--dry-run", "-p", "name=x")
+    ended = cli.hooks("run", "greeting.yaml", "--dry-run", "-p", "name=x", "--json")
+    page = cli.hooks("run", "greeting.yaml", "--dry-run", "-p", "name=x").out
 
+    assert 'name = "x"' in page
+    assert ["loud", "shout", "hello"] in [line.split() for line in page.splitlines()]
     assert ended.document["params"] == {"name": "x"}
     assert [node["node"] for node in ended.document["nodes"]] == ["hello", "loud"]
     assert not cli.runs.exists()

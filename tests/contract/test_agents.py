@@ -1,16 +1,19 @@
-"""The agents that come with hooks keep the contract."""
+"""The agents that come with hooks and installed ones keep the contract."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
+import pytest
 from tests.agents.builders import make_request
 from tests.contract.agent_contract import AgentContract
+from tests.executors.distribution import MODULE, install
 
 from hooks.agents.base import Agent
 from hooks.agents.registry import make_agent
-from hooks.definition.model import CommandAgent, PythonAgent
+from hooks.definition.model import CommandAgent, EntryPointAgent, PythonAgent
 
 
 class TestCommandAgent(AgentContract):
@@ -51,3 +54,26 @@ class TestPythonAgent(AgentContract):
 
     def endless(self, tmp_path: Path) -> Agent:
         return self._agent(tmp_path, "forever")
+
+
+class TestInstalledAgent(AgentContract):
+    """One whose kind another distribution registers."""
+
+    @pytest.fixture(autouse=True)
+    def _install(self, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+        site = tmp_path_factory.mktemp("site")
+        install(site)
+        monkeypatch.syspath_prepend(site)
+        monkeypatch.delitem(sys.modules, MODULE, raising=False)
+
+    def _agent(self, mark: str) -> Agent:
+        return make_agent(EntryPointAgent(name="a", entry_point="repeating", settings={"mark": mark}), Path("/"))
+
+    def echo(self, tmp_path: Path) -> Agent:
+        return self._agent("")
+
+    def failing(self, tmp_path: Path) -> list[Agent]:
+        return [self._agent("fail")]
+
+    def endless(self, tmp_path: Path) -> Agent:
+        return self._agent("wait")

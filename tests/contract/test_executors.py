@@ -13,6 +13,7 @@ from tests.executors.distribution import MODULE, install
 from tests.executors.http_server import LocalServer, serving
 
 from hooks.definition.model import ExecutorDeclaration
+from hooks.executors.registry import EXECUTORS
 
 OUTLIVING = "touch ready; sleep 0.2"
 STEPS = """
@@ -216,3 +217,7 @@ class TestInstalled(ExecutorContract):
 
     def traceable(self, tmp_path: Path) -> dict[str, Any]:
         return self.succeeding(tmp_path)
+
+
+def test_every_executor_that_comes_with_hooks_keeps_the_contract() -> None:
+    assert {contract.name for contract in ExecutorContract.__subclasses__()} >= set(EXECUTORS)

@@ -8,46 +8,27 @@ is done by real processes; only the looking afterwards is done here, through the
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import zlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from hooks import RunDirectory, read_run, verify_run
 from hooks.ids import NodeId
 from tests.cli.command import CommandLine, Ended
+from tests.crash.faults import KILLED, Fault, Point, points_in, run_faulty
 
-FAULTY = Path(__file__).with_name("faulty.py")
-KILLED = -9
 RUN = "r"
-MODES = ("kill", "torn", "EIO", "EIO+", "ENOSPC", "ENOSPC+")
-
-
-class Point(NamedTuple):
-    """The `number`-th change a command makes; `path` is relative to its directory."""
-
-    number: int
-    call: str
-    path: str
-
-
-class Fault(NamedTuple):
-    """What is to happen at a point, as faulty.py knows it."""
-
-    mode: str
-    at: int
 
 
 @dataclass(frozen=True)
 class Scenario:
     """A workflow of one effect that makes `effect` out of the file `kept.txt`, and the command that is to be struck.
 
-    Its steps append a line to ../calls/NODE each time they are called. `prepared_by` is what has happened before to a
-    run of the workflow that the command, `recover`, goes on with.
+    Its steps append a line to ../calls/NODE each time they are called. `prepared_by` is what has happened before to the
+    log of a run of the workflow that the command, `recover`, goes on with.
     """
 
     name: str
@@ -85,24 +66,16 @@ class Trial:
         for name, text in self.scenario.files.items():
             (self.root / name).write_text(text)
         if self.scenario.prepared_by:
-            self.faulty(["run", "workflow.yaml", "--run-id", RUN], self.scenario.prepared_by)
+            self.faulty(["run", "workflow.yaml", "--run-id", RUN], self.scenario.prepared_by, below=self.run.log)
 
-    def faulty(self, words: Sequence[str], fault: Fault) -> Ended:
-        done = subprocess.run(
-            [sys.executable, FAULTY, self.root, self.directory / "points", fault.mode, str(fault.at), *words],
-            cwd=self.root,
-            env=CommandLine(self.root).environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+    def faulty(self, words: Sequence[str], fault: Fault, *, below: Path | None = None) -> Ended:
+        """The command with a fault at a change of the root, or of what is below another path."""
+        listing = self.directory / "points"
+        return run_faulty(CommandLine(self.root), words, fault, below=below or self.root, listing=listing)
 
     def points(self) -> list[Point]:
         """The points the last faulty command reached."""
-        lines = (self.directory / "points").read_text().splitlines()
-        return [Point(int(number), call, path) for number, call, path in (line.split(" ", 2) for line in lines)]
+        return points_in(self.directory / "points")
 
     def recover(self) -> Ended:
         """Go on as a person would: with the run, or, if it never came to be, with the same command again."""
@@ -190,7 +163,7 @@ def _check_code(struck: Ended, point: Point, mode: str) -> None:
     elif point.path.startswith("/runs/"):
         expected = {74}
     else:
-        expected = {74, 1, 10}  # the effect itself: it says that nothing happened, or that it cannot know
+        expected = {74, 1, 10, 0}  # the effect itself: nothing happened, nobody can know, or a look finds it done
     assert struck.code in expected, f"exit code {struck.code} instead of one of {expected}: {struck.err[-500:]}"
     assert "Traceback" not in struck.err, struck.err
 

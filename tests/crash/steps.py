@@ -77,6 +77,13 @@ class HeldStep:
     def start_recover(self) -> subprocess.Popen[bytes]:
         return self.cli.start("recover", RUN, "-q")
 
+    def wait_for_driver(self, recovery: subprocess.Popen[bytes]) -> None:
+        """Return once `recovery` has the run; it is at the step or on its way there then."""
+        while self.run.driver() is None:
+            assert recovery.poll() is None, recovery.communicate()
+            with suppress(subprocess.TimeoutExpired):
+                recovery.wait(timeout=0.01)
+
 
 @contextmanager
 def held_step(cli: CommandLine, *words: str, read_only: bool = False, traps: str = "") -> Iterator[HeldStep]:

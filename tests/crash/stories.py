@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ from typing import NamedTuple
 
 from hooks import verify_run
 from hooks.ids import NodeId
-from tests.cli.command import CommandLine, Ended
-from tests.crash.crash_matrix import FAULTY, KILLED, MODES, Fault, Point
+from tests.cli.command import Ended
 from tests.crash.every_kind import RUN, EveryKind, World
+from tests.crash.faults import KILLED, MODES, Fault, Point, points_in, run_faulty
 from tests.executors.http_server import LocalServer
 
 
@@ -73,22 +72,12 @@ class Telling:
         return self.faulty(self._words(self.story.commands[command]), fault)
 
     def faulty(self, words: Sequence[str], fault: Fault) -> Ended:
-        root = self.subject.root
-        done = subprocess.run(
-            [sys.executable, FAULTY, root, self.directory / "points", fault.mode, str(fault.at), *words],
-            cwd=root,
-            env=CommandLine(root).environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=60,
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+        subject = self.subject
+        return run_faulty(subject.cli, words, fault, below=subject.root, listing=self.directory / "points")
 
     def points(self) -> list[Point]:
         """The points the last faulty command reached."""
-        lines = (self.directory / "points").read_text().splitlines()
-        return [Point(int(number), call, path) for number, call, path in (line.split(" ", 2) for line in lines)]
+        return points_in(self.directory / "points")
 
     def _words(self, command: Command) -> list[str]:
         return self.subject.start_words if command.words[0] == "run" else list(command.words)
@@ -134,6 +123,8 @@ def _problem(telling: Telling, strike: Strike) -> str:
             assert codes[-1] == command.leads_to, f"acknowledged, but the run ended with {codes}"
     except AssertionError as problem:
         return str(problem) or "failed"
+    except subprocess.TimeoutExpired as hanging:
+        return str(hanging)
     return ""
 
 
@@ -153,7 +144,12 @@ def _check_code(struck: Ended, command: Command, strike: Strike) -> None:
     elif path.startswith("/runs"):
         expected = {74}
     else:
-        expected = {74, 1, 4, 10}  # an effect of the driver's own: it failed, or nobody knows
+        expected = {
+            74,
+            1,
+            10,
+            command.code,
+        }  # an effect of the driver's own: it failed, nobody knows, or a look finds it
     assert struck.code in expected, f"exit code {struck.code} instead of one of {expected}: {struck.err[-500:]}"
     assert "Traceback" not in struck.err, struck.err
 

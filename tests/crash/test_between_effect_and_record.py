@@ -7,8 +7,6 @@ makes. What a file executor or a Python function does is done by the driver itse
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ import pytest
 from hooks import RunDirectory, read_run, verify_run
 from hooks.runtime.reading import RunView
 from tests.cli.command import CommandLine
-from tests.crash.crash_matrix import FAULTY, KILLED
+from tests.crash.faults import KILLED, Fault, run_faulty
 from tests.executors.http_server import LocalServer, serving
 
 RUN = "r"
@@ -105,17 +103,14 @@ class Killed:
             'agents: {acting: {kind: command, argv: [sh, -c, "cat; echo x >> done"], repeatable: false}}\n'
             f"nodes:\n  step: {step}\n",
         )
-        log, at = self.cli.runs / RUN / "events.jsonl", f"{self.directory / 'done'}+{number}"
-        words = ["run", "workflow.yaml", "--run-id", RUN, "-q"]
-        ended = subprocess.run(
-            [sys.executable, FAULTY, log, self.directory / "points", mode, at, *words],
-            cwd=self.directory,
-            env=self.cli.environment,
-            capture_output=True,
-            timeout=60,
-            check=False,
+        ended = run_faulty(
+            self.cli,
+            ["run", "workflow.yaml", "--run-id", RUN, "-q"],
+            Fault(mode, f"{self.directory / 'done'}+{number}"),
+            below=self.cli.runs / RUN / "events.jsonl",
+            listing=self.directory / "points",
         )
-        assert ended.returncode == KILLED, f"not killed: {ended.returncode}: {ended.stderr.decode()}"
+        assert ended.code == KILLED, f"not killed: {ended.code}: {ended.err}"
 
     def check(self) -> None:
         """Recover it, and by a person's word if need be: done once, and told so."""

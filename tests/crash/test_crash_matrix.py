@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.crash_matrix import MODES, Fault, Scenario, sweep
+from tests.crash.crash_matrix import Scenario, sweep
+from tests.crash.faults import MODES, Fault
 
 FILE_EFFECT = Scenario(
     name="file effect",
@@ -48,7 +49,7 @@ nodes:
     },
     effect=b"x" * 10_000,
 )
-TORN_LOG = Scenario(name="torn log", files=FILE_EFFECT.files, effect=FILE_EFFECT.effect, prepared_by=Fault("torn", 40))
+TORN_LOG = Scenario(name="torn log", files=FILE_EFFECT.files, effect=FILE_EFFECT.effect, prepared_by=Fault("torn", 5))
 SCENARIOS = [FILE_EFFECT, SHELL_EFFECT, TORN_LOG]
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from hooks import RunDirectory, read_run, verify_run
 from tests.cli.command import CommandLine
-from tests.crash.crash_matrix import FAULTY
+from tests.crash.disks import disk_of_one_mebibyte
+from tests.crash.faults import FAULTY
 
 BESIDE = """\
 workflow_id: beside
@@ -49,18 +50,8 @@ def cli(tmp_path: Path) -> CommandLine:
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 1 MiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True, text=True, check=False
-    )
-    if mounted.returncode != 0:
-        pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", place], check=True)
+    with disk_of_one_mebibyte(tmp_path / "disk") as disk:
+        yield disk
 
 
 def test_a_step_under_way_outlives_the_driver_whose_disk_failed(cli: CommandLine) -> None:

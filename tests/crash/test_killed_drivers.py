@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import signal
-import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -31,7 +29,7 @@ def test_recover_waits_for_the_step_of_a_killed_driver_and_starts_no_second_copy
     with held_step(cli, read_only=read_only) as step:
         step.kill_driver()
         recovery = step.start_recover()
-        _wait_for_driver(step, recovery)
+        step.wait_for_driver(recovery)
         step.let_go()
         recovery.communicate(timeout=PATIENCE_S)
 
@@ -142,11 +140,3 @@ def test_a_copy_of_a_run_is_taken_over_only_on_demand_and_its_exit_file_is_not_b
 
 def _settlings(step: HeldStep) -> list[EffectSettled]:
     return [event.payload for event in read_events(step.run) if isinstance(event.payload, EffectSettled)]
-
-
-def _wait_for_driver(step: HeldStep, recovery: subprocess.Popen[bytes]) -> None:
-    """Return once `recovery` has the run; it is at the step or on its way there then."""
-    while step.run.driver() is None:
-        assert recovery.poll() is None, recovery.communicate()
-        with suppress(subprocess.TimeoutExpired):
-            recovery.wait(timeout=0.01)

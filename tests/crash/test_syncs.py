@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.crash_matrix import Fault, Scenario, Trial
+from tests.crash.crash_matrix import Scenario, Trial
+from tests.crash.faults import Fault
 
 LOG, SIDECAR, DIRECTORY, ATTEMPTS, BLOB, BLOBS = "log", "sidecar", "its directory", "attempts/", "blob", "blobs/"
 PLAIN = {LOG: 1}

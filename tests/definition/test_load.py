@@ -213,7 +213,7 @@ nodes:
 
 SEED_FORM = """{
   "workflowId": "w", "version": 1,
-  "agents": {"b": {"kind": "command", "argv": ["./b"], "options": {"t": ["-t"]}}},
+  "agents": {"b": {"kind": "command", "argv": ["./b"], "options": {"t": ["-t", "{value}"]}}},
   "nodes": [
     {"id": "one", "type": "hostExecutor", "executor": "shell", "readOnly": true, "timeoutMs": 10,
      "input": {"argv": ["true"]}, "maxOutputBytes": 5},
@@ -226,7 +226,7 @@ SEED_FORM = """{
 def test_camel_case_and_the_list_form_mean_the_same() -> None:
     snake = """
 workflow_id: w
-agents: {b: {kind: command, argv: [./b], options: {t: [-t]}}}
+agents: {b: {kind: command, argv: [./b], options: {t: [-t, "{value}"]}}}
 nodes:
   one: {executor: shell, read_only: true, timeout_ms: 10, input: {argv: ["true"]}, max_output_bytes: 5}
   two:
@@ -339,6 +339,8 @@ def test_not_supported_yet_is_said_everywhere(text: str, message: str) -> None:
         (node("{agent: w, prompt: ' '}", head="agents: {w: {kind: command, argv: [w]}}\n"), "the node `a`: `prompt` is blank", None),
         (node("{agent: w}", head="agents: {w: {kind: command, argv: [w]}}\n"), "the node `a` has no `prompt`", None),
         (node("{agent: w, prompt: x, model_options: {temp: 1}}", head="agents: {w: {kind: command, argv: [w], options: {temperature: [-t]}}}\n"), "the agent `w` does not honour the option `temp`", None),
+        (node("{agent: w, prompt: x, model_options: {t: 1}}", head="agents: {w: {kind: command, argv: [w], options: {t: --temp}}}\n"), "the agent `w` would not hear this value: its option `t` has no \"{value}\"", 'write `t: [--temp, "{value}"]` under `options` of the agent'),
+        (f"{HEAD}agents: {{w: {{kind: command, argv: [w], options: {{t: 0.1}}}}}}\n{ONE_NODE}", "`options.t` must be the arguments the option becomes, but is the number `0.1`", None),
         (node("{agent: w, prompt: x, model_options: {seed: 1}}", head="agents: {w: {kind: python, callable: 'a:b', model_options: [sed]}}\n"), "the agent `w` does not honour the option `seed`", "did you mean `sed`?"),
         (HEAD + "agents: {w: {argv: [x]}}\n" + ONE_NODE, "the agent `w` has no `kind`", "add `kind: command` or `kind: python`"),
         (HEAD + "agents: {w: {kind: command}}\n" + ONE_NODE, "the agent `w` has no `argv`", "add the command: argv: [./agent.sh]"),

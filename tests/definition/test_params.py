@@ -106,8 +106,8 @@ def test_every_problem_is_told_at_once() -> None:
         ),
         Problem("`-p n` must be an integer, but is 'many'", fix="write a whole number"),
         Problem(
-            "the param `s` (string) is required and is blank",
-            fix="give it: `-p s=VALUE`, a params file, or HOOKS_PARAM_S",
+            "the param `s` (string) is required, so it may not be empty or blank",
+            fix="give it: `-p s=VALUE`, a params file, or HOOKS_PARAM_S; one that may be empty is not `required`",
         ),
     ]
 

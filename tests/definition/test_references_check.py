@@ -30,7 +30,7 @@ ARGV = "executor: shell, input: {argv: [x]}"
 @pytest.mark.parametrize(
     "fields",
     [
-        'executor: shell, input: {argv: ["${fan.output[0].stdout}", "${fan.output}", "${fan.status}", "${my-node.output.json.x}"]}',
+        'executor: shell, input: {argv: ["${fan.output[0].stdout}", "all: ${fan.output}", "${fan.status}", "${my-node.output.json.x}"]}',
         'executor: shell, for_each: [1], input: {argv: ["${item}", "${index}"], stdin: "${item.x}"}, env: {A: "${index}"}, cwd: "/${item}"',
         'agent: w, for_each: "${fan.output}", prompt: "${item} ${index}"',
         'executor: shell, secrets: [A, B], env: {A: "${secrets.A}"}, input: {argv: [x], stdin: "Bearer ${secrets.B}"}',

@@ -45,13 +45,18 @@ class Half:
     def prepare(self, resolved_input, **directories): ...
 
 
-class Shouting:
+class Repeating:
     def __init__(self, declaration, workflow_directory):
         self.honoured_options = declaration.honoured_options
         self.mark = declaration.settings["mark"]
 
     async def generate(self, request):
-        return Generation(request.prompt.upper() + self.mark)
+        if self.mark == "fail":
+            raise AgentError(ErrorInfo(error_code="Hoarse", error_class="fatal", error_message="It has no voice."))
+        if self.mark == "wait":
+            (request.working_directory / "ready").touch()
+            await asyncio.Event().wait()
+        return Generation(request.prompt + self.mark)
 
     async def adopt(self, request):
         return None
@@ -63,7 +68,7 @@ half = {MODULE}:Half
 broken = {MODULE}:Missing
 
 [hooks.agents]
-shouting = {MODULE}:Shouting
+repeating = {MODULE}:Repeating
 """
 
 

@@ -152,6 +152,7 @@ def test_a_long_body_is_cut_and_says_so(server: LocalServer, tmp_path: Path) -> 
 
     output = execute(HTTP, tmp_path, {"url": server.url("/large/11")}, max_output_bytes=10).output
     assert (output["body"], output["truncated"]) == ("x" * 10, True)
+    assert output["truncated_fields"] == ["body", "json"]
 
 
 def test_redirects_are_followed_only_when_told(server: LocalServer, tmp_path: Path) -> None:

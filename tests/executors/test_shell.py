@@ -121,9 +121,10 @@ def test_what_could_not_start_is_certainly_not_done(tmp_path: Path) -> None:
 
 def test_a_long_output_is_cut_and_says_so(tmp_path: Path) -> None:
     long = {"script": "head -c 3000000 /dev/zero | tr '\\0' x"}
+    cut = {"stdout_bytes": 3_000_000, "truncated": True, "truncated_fields": ["stdout"]}
 
-    assert execute(SHELL, tmp_path, long) == done("x" * (1 << 20), stdout_bytes=3_000_000, truncated=True)
-    assert execute(SHELL, tmp_path, long, max_output_bytes=10) == done("x" * 10, stdout_bytes=3_000_000, truncated=True)
+    assert execute(SHELL, tmp_path, long) == done("x" * (1 << 20), **cut)
+    assert execute(SHELL, tmp_path, long, max_output_bytes=10) == done("x" * 10, **cut)
 
 
 def test_bytes_that_are_no_text_are_replaced_and_said_so(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -22,6 +23,15 @@ def test_log_triage_says_the_same_today(tmp_path: Path) -> None:
     assert (tmp_path / "incidents.log").read_text() == (
         "incident: 18 of 3000 requests failed, most of them at /api/checkout\n"
     )
+
+
+def test_log_triage_of_a_log_that_is_not_there_fails_and_writes_nothing(tmp_path: Path) -> None:
+    """A pipe ends like its last command: the sample others copy must not hide that its first one found nothing."""
+    ended = CommandLine(tmp_path).hooks("run", str(SAMPLES / "log_triage" / "workflow.yaml"), "-p", "log=nope")
+
+    assert ended.code == 1
+    assert "nope" in ended.err
+    assert not (tmp_path / "triage.md").exists()
 
 
 def test_release_notes_are_made_of_the_commits_of_the_repository_it_runs_in(tmp_path: Path) -> None:
@@ -65,6 +75,32 @@ def test_release_gate_drafts_until_it_is_liked_and_publishes_once(tmp_path: Path
         "**docs**: 1 changes, the last one: Describe the door",
     ]
     assert (tmp_path / ".git" / "refs" / "tags" / "v1").exists()
+
+
+def test_a_workflow_of_an_older_engine_runs_unchanged_with_its_bots_and_executors_mapped(tmp_path: Path) -> None:
+    shutil.copytree(SAMPLES / "seed_style", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("recorded"))
+    cli = CommandLine(tmp_path)
+
+    def answered(*words: str) -> int:
+        assert cli.hooks(*words).code == 0
+        return cli.hooks("recover", "r", "-q").code
+
+    started = cli.hooks("run", "workflow.json", "--run-id", "r", "-p", "milestone=1.4")
+    codes = [
+        answered("reject", "r", "verdict", "--comment", "Say what it is about"),
+        answered("approve", "r", "rounds.2/verdict"),
+    ]
+    unasked = cli.hooks("approve", "r", "publish", "--by", "somebody")
+    published = list(tmp_path.glob("wiki/*"))
+    codes.append(answered("approve", "r", "publish", "--by", "kim"))
+
+    assert [started.code, *codes] == [4, 4, 4, 0], started.err
+    assert (unasked.code, published) == (7, [])
+    assert cli.hooks("show", "r", "--json").document["output"] == {"announce": {"delivered": True}}
+    page = (tmp_path / "wiki" / "milestone-1-4.md").read_text().splitlines()
+    assert page[:4] == ["# Milestone 1.4", "", "Say what it is about", "- Doors open inwards again"]
+    (line,) = (tmp_path / "chat.log").read_text().splitlines()
+    assert line.startswith("#releases New page: Milestone 1.4 (wiki/milestone-1-4.md) (wf_")
 
 
 def _commit(repository: Path, *subjects: str) -> None:

@@ -279,11 +279,17 @@ class Simulation:
         elif attempt.effect is None:
             return EffectAttempted(**who, idempotency_key=key, input_hash="", idempotency_ttl_ms=None, provider="p")
         elif attempt.is_dangling:
-            if key not in self.executed:
-                self.executed.append(key)
-            failed = (attempt.node_id, attempt.number) in self.world
-            return EffectSettled(**who, idempotency_key=key, outcome="failed" if failed else "done")
+            return self.settle(attempt, who, key)
         return None
+
+    def settle(self, attempt: AttemptState, who: dict[str, Any], key: str) -> Payload:
+        """Have the effect of an attempt done, and what there is to be recorded of it."""
+        if key not in self.executed:
+            self.executed.append(key)
+        return EffectSettled(**who, idempotency_key=key, outcome="failed" if self.fails(attempt) else "done")
+
+    def fails(self, attempt: AttemptState) -> bool:
+        return (attempt.node_id, attempt.number) in self.world
 
 
 def _key(attempt: AttemptState) -> str:

@@ -67,6 +67,11 @@ def test_an_object_on_stdout_is_an_opinion(answer: dict[str, Any], opinion: Opin
     ("answer", "fault"),
     [
         ({"decison": "block"}, "its answer has an unknown key 'decison'; did you mean 'decision'?"),
+        (
+            {"block": True},
+            "its answer has an unknown key 'block'; an answer takes decision, reason, code, modify, patch, "
+            "systemMessage, continue, stopReason, hookSpecificOutput, suppressOutput, additionalContext",
+        ),
         ({"decision": "perhaps"}, "`decision` is allow, block or ask, not 'perhaps'"),
         ({"decision": True}, "`decision` is allow, block or ask, not True"),
         ({"reason": 3}, "`reason` is text, not 3"),

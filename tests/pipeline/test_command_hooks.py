@@ -146,7 +146,7 @@ def test_a_timeout_leaves_time_to_clean_up(files: HookFiles) -> None:
     verdict = asyncio.run(files.ask(entry, options={"command_grace_ms": 30_000}))
 
     assert outcomes(verdict) == ["error"]
-    assert reason(verdict).startswith("no answer within its timeout of 300 ms")
+    assert reason(verdict).startswith("no answer within its timeout of 300ms")
     assert not (files.directory / "draft").exists()
 
 
@@ -234,7 +234,7 @@ def test_text_on_stdout_is_no_opinion_and_kept(files: HookFiles) -> None:
 
     assert verdict.outcome == "allow"
     assert verdict.decided is not None
-    assert verdict.decided.decisions[0].messages == ["all is well"]
+    assert verdict.decided.decisions[0].messages == ["ignored: not a JSON object: all is well"]
 
 
 def test_an_empty_message_is_none(files: HookFiles) -> None:

@@ -113,7 +113,7 @@ def test_an_async_function_that_overruns_is_cancelled(files: HookFiles) -> None:
 
     verdict = asked(files, entry, document=document)
 
-    assert reason(verdict) == "no answer within its timeout of 50 ms"
+    assert reason(verdict) == "no answer within its timeout of 50ms"
     assert cancelled.exists()
 
 
@@ -131,7 +131,7 @@ def test_an_async_function_that_catches_its_cancellation_is_too_late_all_the_sam
 
     verdict = asked(files, entry)
 
-    assert reason(verdict) == "no answer within its timeout of 50 ms"
+    assert reason(verdict) == "no answer within its timeout of 50ms"
     assert verdict.changes == {}
 
 
@@ -154,7 +154,7 @@ def test_a_function_that_does_not_let_its_timeout_through_has_overrun_all_the_sa
 
     verdict = asked(files, entry)
 
-    assert reason(verdict) == "no answer within its timeout of 300 ms"
+    assert reason(verdict) == "no answer within its timeout of 300ms"
     assert verdict.changes == {}
 
 
@@ -274,7 +274,7 @@ def test_a_file_that_takes_for_ever_to_load_is_a_failure_of_that_hook(files: Hoo
     verdict = asked(files, files.entry(python="policy.py:cap", timeout_ms=100))
     release.touch()
 
-    assert reason(verdict) == "policy.py:cap was not loaded within 100 ms"
+    assert reason(verdict) == "policy.py:cap was not loaded within 100ms"
 
 
 def test_a_declared_function_is_asked_at_its_point(files: HookFiles) -> None:

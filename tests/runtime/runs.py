@@ -73,6 +73,11 @@ class Runs:
         with self.start(*nodes, **options) as run:
             return drive(run, one_pass=True)
 
+    def pass_once(self) -> RunReport:
+        """One more pass."""
+        with open_existing(self.directory) as run:
+            return drive(run, one_pass=True)
+
     def retry(self) -> RunReport:
         """What failed is tried again."""
         with reopen_run(self.directory, by="tester") as run:

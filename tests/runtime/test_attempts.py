@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hooks.definition.model import CommandAgent, PythonAgent
+from hooks.definition.model import CommandAgent, HookEntry, PythonAgent
 from hooks.events.payloads import (
     ActivityFailed,
     ActivityTimedOut,
@@ -183,7 +183,48 @@ def test_an_answer_that_is_not_what_the_schema_asks_fails_the_step(runs: Runs) -
 
     assert report.status.exit_code == 1
     assert runs.only(ActivityFailed).error.error_code == "RequirementsNotMet"
-    assert "title" in runs.only(ActivityFailed).error.error_message
+    message = runs.only(ActivityFailed).error.error_message
+    assert "title" in message
+    assert message.endswith("""The answer: '{"titel": 1}'""")
+
+
+def test_the_only_fenced_block_of_an_answer_counts(runs: Runs) -> None:
+    schema = {"type": "object"}
+    report = runs.run(
+        agent_step("a", 'Here it is:\n\n```json\n{"n": 1}\n```\nAnything else?', output_schema=schema),
+        agent_step("b", '{"code": "```\\nx\\n```"}', output_schema=schema),
+    )
+
+    assert report.output() == {"a": {"n": 1}, "b": {"code": "```\nx\n```"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("", "output_schema: the answer is empty. The agent printed nothing."),
+        ("```\n1\n```\n```\n2\n```", "it has 2 fenced blocks, of which one would do. The answer: '```"),
+        ("```json\n{n: 1}\n```", "the fenced block of the answer is not JSON"),
+        ("x" * 500, "xxx'… (+200 characters)"),
+    ],
+)
+def test_an_answer_that_is_no_json_is_shown(runs: Runs, answer: str, message: str) -> None:
+    said = CommandAgent(name="said", argv=["printf", "%s", answer])
+    runs.run(agent_step("a", agent="said", output_schema={"type": "object"}), agents=[said])
+
+    assert message in runs.only(ActivityFailed).error.error_message
+
+
+@pytest.mark.parametrize("field", ["requirements=[{'name': 'r', 'check': 'true'}]", "tool_calls_enabled=True"])
+def test_a_field_that_nothing_acts_on_yet_cannot_be_set_by_a_hook(runs: Runs, tmp_path: Path, field: str) -> None:
+    (tmp_path / "h.py").write_text(f"from hooks import modify\ndef f(payload):\n    return modify({field})\n")
+    entry = HookEntry(
+        name="f", on=["component_pre_execute"], python="h.py:f", declared_in=str(tmp_path / "workflow.yaml")
+    )
+
+    report = runs.run(agent_step("a"), hook_entries=[entry])
+
+    assert report.status.exit_code == 3
+    assert "setting it is not supported yet" in runs.only(ActivityFailed).error.error_message
 
 
 def test_an_output_over_its_limit_fails_the_node_though_the_effect_is_done(runs: Runs) -> None:
@@ -204,6 +245,7 @@ def test_a_cut_output_is_not_bound_and_the_error_names_the_file(runs: Runs) -> N
     message = runs.only(NodeFailed).error.error_message
     (file,) = re.findall(r"attempts/\S+/stdout", message)
 
+    assert "`max_output_bytes`" in message
     assert (runs.directory.path / file).stat().st_size == 50_000_000
     assert statuses(report)["asks"] == "succeeded"
 

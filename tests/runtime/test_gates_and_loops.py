@@ -194,3 +194,33 @@ def test_a_gate_in_one_branch_does_not_hold_up_another(runs: Runs) -> None:
 
     assert report.status.exit_code == 4
     assert statuses(report)["free"] == "succeeded"
+
+
+def test_a_pass_goes_on_to_the_next_gate_and_no_further(runs: Runs, tmp_path: Path) -> None:
+    """B12"""
+    rounds = LoopNode(
+        id="rounds",
+        body=[
+            append("send", tmp_path / "out", "x", human_gate=Gate(prompt="send?")),
+            DecisionNode(id="ok", human_gate=Gate(), depends=["send"]),
+        ],
+        decision="ok",
+        max_iterations=3,
+    )
+    assert runs.tick(rounds).status.exit_code == 4
+    answer(runs, approved=True)
+    report = runs.pass_once()
+
+    assert report.status.exit_code == 4
+    assert (tmp_path / "out").read_text() == "x"
+    answer(runs, approved=False)
+    assert runs.pass_once().status.exit_code == 4
+    assert open_gates(runs) == ["run::loop::rounds.2::gate::send::1"]
+    assert (tmp_path / "out").read_text() == "x"
+
+
+def test_a_pass_starts_no_work_that_its_own_work_made_ready(runs: Runs) -> None:
+    report = runs.tick(agent_step("a"), agent_step("b", depends=["a"]))
+
+    assert report.status.exit_code == 8
+    assert statuses(report) == {"a": "succeeded"}

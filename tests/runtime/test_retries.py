@@ -144,3 +144,12 @@ def test_a_run_reads_the_same_for_one_who_only_looks(runs: Runs, tmp_path: Path)
     report = runs.run(sh("a", flaky(tmp_path, 1), read_only=True, retry=Retry(max_attempts=2, base_ms=1)))
 
     assert read_run(runs.directory).state == report.state
+
+
+def test_a_later_driver_may_run_more_or_less_at_once(runs: Runs, tmp_path: Path) -> None:
+    runs.tick(sh("a", flaky(tmp_path, 1), read_only=True, retry=Retry(max_attempts=2, base_ms=1)), max_concurrency=4)
+    report = runs.recover(max_concurrency=1)
+
+    assert report.status.exit_code == 0
+    assert report.state.max_concurrency == 1
+    assert read_run(runs.directory).state.max_concurrency == 1

@@ -36,7 +36,11 @@ def logs(
     activity = _meant(view, node)
     path = view.directory.attempt(activity.activity_id, activity.attempts) / ("stderr" if stderr else "stdout")
     if not path.is_file():
-        raise NotFoundError(f"The last attempt of {node} has no {path.name}: it started no process.", run=view.run_id)
+        raise NotFoundError(
+            f"The last attempt of {node} has no {path.name}: it started no process.",
+            fix=f"`hooks show {view.run_id} --node {node}` tells what became of it.",
+            run=view.run_id,
+        )
     if as_json:
         emit_json(_document(view, name_in_id(activity.activity_id), path))
     else:

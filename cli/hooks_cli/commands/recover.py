@@ -8,18 +8,19 @@ from typing import Annotated
 import typer
 
 from hooks.errors import HooksError
-from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.driving import RunReport
 from hooks.runtime.reading import read_run
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.changed_file import warn_of_changed_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import error_document, error_text
-from hooks_cli.moving import Manner, move_each, progress, unless_idle
+from hooks_cli.moving import Manner, move, move_each, unless_idle
 from hooks_cli.options import (
     Accept,
     All,
     AsJson,
+    Jobs,
     Quiet,
     RunsDir,
     RunWords,
@@ -31,7 +32,7 @@ from hooks_cli.options import (
 )
 from hooks_cli.render.documents import now_ms, run_document, unreadable_document
 from hooks_cli.render.next_steps import next_steps
-from hooks_cli.render.streams import emit, emit_json
+from hooks_cli.render.streams import emit, emit_json, say
 from hooks_cli.render.text import neutralise, table
 from hooks_cli.selection import may_be_unfinished, select
 
@@ -43,6 +44,7 @@ def recover(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Drive a copied or restored run; the original must never run again.")
     ] = False,
+    jobs: Jobs = None,
     wait: StayAtGates = False,
     timeout: Timeout = None,
     accept: Accept = None,
@@ -56,17 +58,20 @@ def recover(
     due are only looked at.
     """
     accepted = accepted_codes(accept)
+    tells_idle = not (quiet and every)
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
     if dry_run:
         return _show(directories, as_json=as_json)
 
     def go_on(directory: RunDirectory) -> RunReport:
-        with open_existing(directory, take_over=take_over) as opened:
+        with open_existing(directory, take_over=take_over, max_concurrency=jobs) as opened:
+            if tells_idle and not as_json:
+                say(opened.run_id)
             warn_of_changed_file(opened)
-            return drive(opened, stays_at_gates=wait, on_event=progress(quiet=quiet or as_json))
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
-        manner = Manner("hooks.recover/1", as_json, deadline, accepted, tells_idle=not (quiet and every))
+        manner = Manner("hooks.recover/1", as_json, deadline, accepted, tells_idle=tells_idle)
         return move_each(directories, unless_idle(go_on) if every else go_on, manner)
 
 

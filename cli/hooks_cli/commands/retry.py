@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from hooks.errors import NotFoundError
-from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.driving import RunReport
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import reopen_run
 from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
 from hooks_cli.deadline import Deadline
-from hooks_cli.moving import Manner, move_each, progress
+from hooks_cli.moving import Manner, move, move_each
 from hooks_cli.node_words import pick
 from hooks_cli.options import (
     Accept,
     AsJson,
     By,
+    Jobs,
     OptionalNodeWord,
     Quiet,
     RunsDir,
@@ -33,6 +34,7 @@ def retry(
     run: RunWord,
     node: OptionalNodeWord = None,
     by: By = None,
+    jobs: Jobs = None,
     wait: StayAtGates = False,
     timeout: Timeout = None,
     accept: Accept = None,
@@ -49,9 +51,9 @@ def retry(
     nodes = [_meant(read_run(directory), node)] if node is not None else []
 
     def try_again(directory: RunDirectory) -> RunReport:
-        with reopen_run(directory, by=by or user_name(), nodes=nodes) as opened:
+        with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs) as opened:
             warn_of_changed_file(opened)
-            return drive(opened, stays_at_gates=wait, on_event=progress(quiet=quiet or as_json))
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         return move_each([directory], try_again, Manner("hooks.retry/1", as_json, deadline, accepted))

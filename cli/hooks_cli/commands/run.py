@@ -12,11 +12,10 @@ from hooks.definition.config import load_config, load_hooks_file, resolve_runs_d
 from hooks.definition.model import Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
-from hooks.runtime.driving import drive
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
-from hooks_cli.moving import Manner, finish, progress
+from hooks_cli.moving import Manner, finish, move, tell_warning
 from hooks_cli.options import (
     Accept,
     AsJson,
@@ -30,7 +29,9 @@ from hooks_cli.options import (
     key_values,
     user_name,
 )
-from hooks_cli.render.streams import emit_json, say
+from hooks_cli.render.node_documents import performed_by
+from hooks_cli.render.plan_page import plan_page
+from hooks_cli.render.streams import emit, emit_json, say
 
 
 def run(
@@ -68,21 +69,29 @@ def run(
     _refuse_unsupported(until=until, detach=detach, interactive=interactive, engine=engine)
     accepted = accepted_codes(accept)
     here = Path.cwd()
-    config = load_config(here, os.environ)
+    config = load_config(here, os.environ, check_files=True)
     workflow = read_workflow_file(file, config)
     params = resolve_params(
         workflow,
         flags=param or [],
         file_values=load_params_file(params_file) if params_file else None,
         environ=os.environ,
+        warn=tell_warning,
     )
-    hook_entries = [*config.hooks, *(entry for path in hooks or [] for entry in load_hooks_file(path))]
+    hook_entries = [
+        *config.hooks,
+        *(entry for path in hooks or [] for entry in load_hooks_file(path, check_files=True)),
+    ]
     if durability not in ("strict", "relaxed"):
         raise UsageError(f"--durability {durability!r} is neither strict nor relaxed.", fix="--durability strict")
     grace_ms = duration_ms("--grace", grace)
     metadata = key_values("--meta", meta or [])
     if dry_run:
-        emit_json(_plan(workflow, params))
+        plan = _plan(workflow, params)
+        if as_json:
+            emit_json(plan)
+        else:
+            emit(plan_page(plan))
         return 0
     with (
         Deadline(duration_ms("--timeout", timeout)) as deadline,
@@ -104,7 +113,7 @@ def run(
         ) as opened,
     ):
         say(opened.run_id)
-        report = drive(opened, stays_at_gates=wait, on_event=progress(quiet=quiet or as_json))
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
     return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
 
 
@@ -119,5 +128,8 @@ def _plan(workflow: Workflow, params: dict[str, Any]) -> dict[str, Any]:
         "schema": "hooks.plan/1",
         "workflow_id": workflow.workflow_id,
         "params": params,
-        "nodes": [{"node": node.id, "depends": node.depends} for node in every_node(workflow)],
+        "nodes": [
+            {"node": node.id, "performed_by": performed_by(node), "depends": node.depends}
+            for node in every_node(workflow)
+        ],
     }

@@ -6,6 +6,7 @@ import select
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -15,11 +16,13 @@ import typer
 
 from hooks.errors import CorruptRunError, HooksError, UsageError
 from hooks.events.envelope import Event
-from hooks.runtime.reading import read_events
+from hooks.events.payloads import EVENT_TYPES
+from hooks.runtime.reading import read_events, read_run
 from hooks.runtime.watching import RunsWatch, RunWatch
 from hooks.storage.run_directory import RunDirectory, find_run, list_runs
 from hooks_cli.failures import report_failure, worst
-from hooks_cli.options import AsJson, RunsDir, runs_directory
+from hooks_cli.node_words import require_node
+from hooks_cli.options import RUN_WORDS, AsJson, RunsDir, runs_directory
 from hooks_cli.render.documents import event_document
 from hooks_cli.render.event_line import event_line
 from hooks_cli.render.node_names import event_place, means, name_in_id
@@ -29,9 +32,7 @@ _Item = TypeVar("_Item")
 
 
 def tail(
-    run: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="Id, unique prefix, last, last~N, directory; none: all runs.")
-    ] = None,
+    run: Annotated[str | None, typer.Argument(metavar="[RUN]", help=f"{RUN_WORDS} Without it: all runs.")] = None,
     count: Annotated[int | None, typer.Option("--lines", "-n", min=0, metavar="N", help="Only the last N.")] = None,
     no_follow: Annotated[bool, typer.Option("--no-follow", help="Print what is there and stop.")] = False,
     begin: Annotated[int, typer.Option("--from", min=1, metavar="SEQ", help="Begin with this event.")] = 1,
@@ -53,8 +54,12 @@ def tail(
         raise UsageError("--for is not supported yet.", fix="`hooks tail --help` shows what is.")
     if as_json and run is None and not no_follow:
         raise UsageError("--json of an endless stream makes no document.", fix="Use --jsonl, or --no-follow.")
+    if not any(fnmatchcase(type_, type_glob) for type_ in EVENT_TYPES):
+        raise UsageError(f"No event type matches {type_glob!r}.", fix=_similar_types(type_glob))
     wanted = _Wanted(begin, type_glob, None if node is None else name_in_id(node))
     directory = runs_directory(runs_dir)
+    if run is not None and wanted.node is not None:
+        require_node(read_run(find_run(directory, run)).state, wanted.node)
     screen = _Screen(jsonl=jsonl, as_json=as_json, several=run is None)
     if run is not None:
         code = _tail_run(find_run(directory, run), wanted, count, screen, follow=not no_follow)
@@ -64,6 +69,11 @@ def tail(
         code = _follow_all(directory, wanted, count, screen)
     screen.close()
     return code
+
+
+def _similar_types(glob: str) -> str:
+    similar = get_close_matches(glob.replace("*", ""), EVENT_TYPES, n=1, cutoff=0.4)
+    return f"Did you mean `{similar[0]}`?" if similar else "Write it like 'node*', 'effect*' or runFailed."
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.driving import RunReport
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
-from hooks_cli.moving import Manner, move_each, unless_idle
+from hooks_cli.moving import Manner, move, move_each, unless_idle
 from hooks_cli.options import (
     Accept,
     All,
@@ -38,11 +38,11 @@ def tick(
     """
     accepted = accepted_codes(accept)
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
+
+    def one_pass(directory: RunDirectory) -> RunReport:
+        with open_existing(directory) as opened:
+            return move(opened, deadline, quiet=True, one_pass=True)
+
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         manner = Manner("hooks.tick/1", as_json, deadline, accepted, tells_idle=not (quiet and every))
-        return move_each(directories, unless_idle(_tick) if every else _tick, manner)
-
-
-def _tick(directory: RunDirectory) -> RunReport:
-    with open_existing(directory) as opened:
-        return drive(opened, one_pass=True)
+        return move_each(directories, unless_idle(one_pass) if every else one_pass, manner)

@@ -16,10 +16,9 @@ from hooks.definition.load import load_workflow
 from hooks.definition.model import Workflow, every_node
 from hooks.definition.source import MAX_BYTES
 from hooks.errors import DefinitionError, Problem, UsageError
-from hooks_cli.failures import error_text, problem_document
+from hooks_cli.failures import error_text, problem_document, warning_text
 from hooks_cli.options import AsJson
 from hooks_cli.render.streams import emit, emit_json, say
-from hooks_cli.render.text import neutralise_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,12 @@ def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Workflow files; - is stdin.")],
     as_json: AsJson = False,
 ) -> int:
-    """Check workflow files and print every problem of all of them."""
-    config = load_config(Path.cwd(), os.environ)
+    """Check workflow files and print every problem of all of them.
+
+    The files they name are looked for as well. What may be otherwise where the run will be, such as a program that is
+    not in PATH here, is a warning.
+    """
+    config = load_config(Path.cwd(), os.environ, check_files=True)
     reports = [_check(file, config) for file in files]
     code = UsageError.exit_code if any(report.error for report in reports) else 0
     if as_json:
@@ -52,9 +55,9 @@ def validate(
 def read_workflow_file(file: str, config: Config, *, warn: Callable[[Problem], None] | None = None) -> Workflow:
     """The checked workflow of `file`, or of stdin for `-`. Raises DefinitionError with all problems."""
     if file == "-":
-        text = sys.stdin.buffer.read(MAX_BYTES + 1)
-        return load_workflow(Path.cwd() / "stdin", text=text, config=config, name="<stdin>", warn=warn)
-    return load_workflow(Path(file), config=config, warn=warn)
+        text, path, name = sys.stdin.buffer.read(MAX_BYTES + 1), Path.cwd() / "stdin", "<stdin>"
+        return load_workflow(path, text=text, config=config, name=name, check_files=True, warn=warn)
+    return load_workflow(Path(file), config=config, check_files=True, warn=warn)
 
 
 def _check(file: str, config: Config) -> FileReport:
@@ -67,7 +70,7 @@ def _check(file: str, config: Config) -> FileReport:
 
 def _print(report: FileReport) -> None:
     for warning in report.warnings:
-        say(neutralise_lines(f"warning: {warning}"))
+        say(warning_text(warning))
     if report.error is not None:
         say(error_text(report.error))
     elif report.workflow is not None:

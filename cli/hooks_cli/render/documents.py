@@ -43,6 +43,7 @@ def run_document(view: RunView, at_ms: int) -> dict[str, Any]:
         "created_at": iso_time_or_none(state.created_at),
         "ended_at": iso_time_or_none(state.ended_at),
         "elapsed_ms": elapsed_ms(status, state, at_ms),
+        "nodes_succeeded": sum(node.status == "succeeded" for node in state.root.nodes.values()),
         "nodes_finished": state.root.finished,
         "nodes_total": len(state.graph.nodes),
         "open_gates": [gate_name(wait) for wait in state.waits.values()],

@@ -33,6 +33,19 @@ def last_error(state: RunState) -> tuple[str, ErrorInfo] | None:
     return None if newest is None or newest.error is None else (name_in_id(newest.activity_id), newest.error)
 
 
+def errors(state: RunState) -> list[tuple[str, ErrorInfo]]:
+    """`last_error` first, then those of the other nodes that failed, with the names of their places."""
+    found = last_error(state)
+    if found is None:
+        return []
+    others = [
+        (_origin(state, state.root, node_id), node.error)
+        for node_id, node in state.root.nodes.items()
+        if node.status == "failed" and node.error is not None
+    ]
+    return [found, *(other for other in others if other[0] != found[0])]
+
+
 def _origin(state: RunState, scope: Scope, node_id: NodeId) -> str:
     """Where the failure of a node comes from: an item of its fan-out, a node of its loop's last round, or itself."""
     definition, node = scope.graph.nodes[scope.graph.position[node_id]], scope.nodes.get(node_id)

@@ -20,6 +20,7 @@ from hooks.events.payloads import (
     GenerationStarted,
     HookDecided,
     LateOutcome,
+    LeftoversEnded,
     LogRepaired,
     LoopFinished,
     LoopIterationFinished,
@@ -146,6 +147,8 @@ def _of_attempt(payload: Payload) -> str:
             return f"attempt {payload.next_attempt} in {duration(payload.delay_ms)}"
         case CancelDelivered():
             return f"{payload.signal} ({payload.reason})"
+        case LeftoversEnded():
+            return f"{payload.processes} left in the background"
         case _:
             return ""
 
@@ -159,12 +162,13 @@ def _by(who: str, why: str | None) -> str:
 
 
 def hook_reasons(decided: HookDecided) -> str:
-    """Which hooks said something other than allow, and why."""
-    told = [decision for decision in decided.decisions if decision.outcome not in ("allow", "not_run")]
-    return "; ".join(
-        f"{decision.plugin} {decision.outcome}" + (f" ({decision.reason})" if decision.reason else "")
-        for decision in told
-    )
+    """Which hooks said something other than allow, and why; what they had to tell beside it."""
+    told = []
+    for decision in decided.decisions:
+        if decision.outcome not in ("allow", "not_run"):
+            told.append(f"{decision.plugin} {decision.outcome}" + (f" ({decision.reason})" if decision.reason else ""))
+        told += [f"{decision.plugin}: {message}" for message in decision.messages]
+    return "; ".join(told)
 
 
 def _span(latency_ms: int) -> str:

@@ -27,10 +27,8 @@ def next_steps(status: RunStatus, state: RunState) -> list[str]:
 def _after_the_end(status: RunStatus, state: RunState) -> list[str]:
     again = f"hooks retry {state.run_id}"
     match status.status:
-        case "failed":
-            return [*_look_closer(state, with_logs=True), again]
-        case "blocked":
-            return [*_look_closer(state, with_logs=False), again]
+        case "failed" | "blocked":
+            return [*_look_closer(state), again]
         case "cancelled":
             return [again]
         case _:
@@ -54,10 +52,22 @@ def _answers(state: RunState) -> list[str]:
     ]
 
 
-def _look_closer(state: RunState, *, with_logs: bool) -> list[str]:
+_SAID_ON = {
+    **dict.fromkeys(("ExitStatus", "Signalled", "Timeout", "OutcomeUnknown", "AgentFailed"), "stderr"),
+    **dict.fromkeys(("RequirementsNotMet", "OutputSchemaMismatch", "OutputTooLarge"), "stdout"),
+    **dict.fromkeys(("AgentOutputNotJson", "AnswerNotFound"), "stdout"),
+}
+"""Where a process said what an error is about, by its code; with another one there was none, or it said nothing."""
+
+
+def _look_closer(state: RunState) -> list[str]:
     found = last_error(state)
     if found is None:
         return [f"hooks show {state.run_id}"]
-    place = shlex.quote(found[0])
+    name, error = found
+    place = shlex.quote(name)
     steps = [f"hooks show {state.run_id} --node {place}"]
-    return [*steps, f"hooks logs {state.run_id} {place} --stderr"] if with_logs else steps
+    stream = _SAID_ON.get(error.error_code)
+    if stream is None:
+        return steps
+    return [*steps, f"hooks logs {state.run_id} {place}" + (" --stderr" if stream == "stderr" else "")]

@@ -32,7 +32,7 @@ def node_document(state: RunState, status: RunStatus, scope: Scope, definition: 
         "name": node_name(definition.id, scope.key),
         "status": node_status(state, status, scope, definition.id),
         "type": _TYPES[type(definition)],
-        "performed_by": _performed_by(definition),
+        "performed_by": performed_by(definition),
         "depends": definition.depends,
         "attempts": sum(activity.attempts for activity in activities),
         "started_at": iso_time_or_none(node.started_at) if node is not None else None,
@@ -55,7 +55,8 @@ _TYPES: dict[type[Node], str] = {
 }
 
 
-def _performed_by(definition: Node) -> str:
+def performed_by(definition: Node) -> str:
+    """Who does the work of a node, or ends it."""
     match definition:
         case SubagentNode(agent=agent):
             return agent

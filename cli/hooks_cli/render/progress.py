@@ -20,9 +20,10 @@ from hooks.events.payloads import (
     WaitDeadlineExceeded,
     WaitResolved,
 )
+from hooks.kernel.state import RunState
 from hooks_cli.render.errors import error_text
 from hooks_cli.render.event_line import detail, hook_reasons
-from hooks_cli.render.node_names import event_place
+from hooks_cli.render.node_names import event_place, node_name
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import duration, one_line
 
@@ -30,10 +31,19 @@ _WIDTH = 160
 
 
 class Progress:
-    """Takes the events of a run as they happen and says what a person wants to know of them."""
+    """Takes the events of a run as they happen and says what a person wants to know of them.
 
-    def __init__(self) -> None:
+    `state` is the run as this driver found it.
+    """
+
+    def __init__(self, state: RunState) -> None:
         self._started: dict[str, int] = {}
+        self._begun_before = {
+            node_name(node_id, scope.key)
+            for scope in state.scopes.values()
+            for node_id, node in scope.nodes.items()
+            if node.ended_at is None
+        }
 
     def __call__(self, event: Event) -> None:
         place = event_place(event.payload)
@@ -68,10 +78,13 @@ class Progress:
             case CancelRequested():
                 return f"cancel {detail(payload)}"
             case HookDecided(hook=hook):
-                return f"{hook}: {hook_reasons(payload)}"
+                reasons = hook_reasons(payload)
+                return f"{hook}: {reasons}" if reasons else None
             case _:
                 return None
 
     def _took(self, place: str, until_ms: int) -> str:
         begun = self._started.get(place)
-        return "" if begun is None else f" in {duration(until_ms - begun)}"
+        if begun is not None:
+            return f" in {duration(until_ms - begun)}"
+        return ", begun by an earlier driver" if place in self._begun_before else ""

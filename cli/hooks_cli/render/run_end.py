@@ -6,12 +6,13 @@ from typing import Any
 
 from hooks.runtime.reading import RunView
 from hooks_cli.render.documents import run_document
-from hooks_cli.render.errors import error_text, last_error
+from hooks_cli.render.errors import error_text, errors
 from hooks_cli.render.gates import gate_documents, gate_line, open_gates
 from hooks_cli.render.next_steps import in_doubt_places, next_steps
 from hooks_cli.render.text import duration, iso_time, one_line
 
 _WIDTH = 400
+_MOST_ERRORS = 10
 
 
 def end_document(view: RunView, at_ms: int) -> dict[str, Any]:
@@ -28,10 +29,9 @@ def end_text(view: RunView) -> str:
     """The same for a person, without the output."""
     status, state = view.status, view.state
     lines = [_headline(view)]
-    found = last_error(state)
-    if found is not None and status.status != "succeeded":
-        place, error = found
-        lines.append(f"  {place}: {one_line(error_text(error), _WIDTH)}")
+    if status.status != "succeeded":
+        told = errors(state)[:_MOST_ERRORS]
+        lines.extend(f"  {place}: {one_line(error_text(error), _WIDTH)}" for place, error in told)
     if status.status in ("waiting", "running"):
         lines.extend(f"  {gate_line(view, name, wait)}" for name, wait in open_gates(view).items())
     if status.next_due_at is not None:
@@ -56,6 +56,6 @@ def _headline(view: RunView) -> str:
         case _ if state.in_doubt:
             return f"{state.run_id} {status.status} after {took}; {doubt}"
         case "failed" | "blocked":
-            return f"{state.run_id} {status.status} after {took}."
+            return f"{state.run_id} {status.status} after {took}. Look closer, or try again, with:"
         case _:
             return f"{state.run_id} {status.status} in {took}."

@@ -22,7 +22,7 @@ def run_page(document: dict[str, Any]) -> str:
     facts = [
         ("Run", document["run_id"]),
         ("Workflow", f"{document['workflow_id']} (version {document['version']})"),
-        ("Status", f"{document['status']} (exit code {document['exit_code']})"),
+        ("Status", _status(document)),
         ("Started", f"{document['created_at']} by {document['initiator']}, {duration(document['elapsed_ms'])}"),
         ("Driver", document["driver"]),
         ("Due", document["next_due_at"]),
@@ -66,6 +66,12 @@ def node_page(document: dict[str, Any]) -> str:
     if document["output"] is not None:
         parts.append(_output(document["output"]))
     return "\n".join(parts)
+
+
+def _status(document: dict[str, Any]) -> str:
+    """A run that goes on has no exit code yet."""
+    status = str(document["status"])
+    return status if status == "running" else f"{status} (exit code {document['exit_code']})"
 
 
 def _facts(facts: list[tuple[str, str | None]]) -> str:

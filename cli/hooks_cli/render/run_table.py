@@ -12,7 +12,7 @@ _ERROR_WIDTH = 60
 
 def run_table(documents: Sequence[dict[str, Any]]) -> str:
     """One row for each run document; only the header when there is none."""
-    header = ["RUN", "STATUS", "WORKFLOW", "STARTED", "ELAPSED", "NODES", "ERROR"]
+    header = ["RUN", "STATUS", "WORKFLOW", "STARTED", "ELAPSED", "SUCCEEDED", "ERROR"]
     return table([header, *map(_row, documents)])
 
 
@@ -25,7 +25,7 @@ def _row(document: dict[str, Any]) -> list[str]:
             document["workflow_id"],
             document["created_at"][:19] + "Z",
             duration(document["elapsed_ms"]),
-            f"{document['nodes_finished']}/{document['nodes_total']}",
+            f"{document['nodes_succeeded']}/{document['nodes_total']}",
         ]
     else:
         cells += ["-", "-", "-", "-"]

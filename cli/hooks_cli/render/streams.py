@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import orjson
@@ -60,6 +62,21 @@ def emit_result(document: Any) -> None:
         emit_json(document)
     except BrokenPipeError:
         abandon_stdout()
+
+
+@contextmanager
+def stdout_kept_for_results() -> Iterator[None]:
+    """While this is entered, descriptor 1 is stderr: a print() in a person's Python, or a process it starts, must not
+    land in the middle of a result."""
+    kept = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        yield
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 def say(text: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from hooks.definition.environment import read_environment
 from hooks.definition.fields import Fields, Keys, describe, read_fields
 from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, PythonAgent
+from hooks.definition.named_files import check_function, check_program
 from hooks.definition.shell_text import report_pasted_text
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
 from hooks.definition.values import read_bool, read_choice, read_duration, read_object, read_text, read_texts
@@ -75,6 +76,8 @@ def read_target(source: Source, node: Node, what: str) -> str | None:
     if target is not None and not _TARGET.match(target):
         source.report(node, f"{what} is {target!r}", "write `module:function` or `file.py:function`")
         return None
+    if target is not None:
+        check_function(source, node, target)
     return target
 
 
@@ -157,6 +160,8 @@ def _command_agent(fields: Fields, key: Scalar) -> CommandAgent | None:
     for name in ("extract", "error_extract"):
         if name in fields and known.get("output") != "json":
             source.report(fields.key_place(name), f"`{name}` needs a JSON answer", "add `output: json`")
+    if argv and isinstance(argv_node, Sequence) and "PATH" not in (known.get("env") or {}):
+        check_program(source, argv_node.items[0], argv[0])
     common = _read_common(fields)
     if argv is None:
         return None
@@ -194,7 +199,15 @@ def _read_options(source: Source, node: Node) -> dict[str, list[str]] | None:
         return None
     options = {}
     for entry in node.entries:
-        argv = read_texts(source, entry.value, f"`options.{entry.key.text}`", one=True)
+        what = f"`options.{entry.key.text}`"
+        if isinstance(entry.value, Scalar) and not isinstance(entry.value.value, str):
+            source.report(
+                entry.value,
+                f"{what} must be the arguments the option becomes, but is {describe(entry.value)}",
+                f'write [--{entry.key.text}, "{{value}}"] here; the value goes under `model_options` of a step',
+            )
+            continue
+        argv = read_texts(source, entry.value, what, one=True)
         if argv is not None:
             options[entry.key.text] = argv
     return options

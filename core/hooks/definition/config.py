@@ -57,8 +57,11 @@ class Config:
         )
 
 
-def load_config(start: Path, environ: Mapping[str, str]) -> Config:
-    """The config that holds in the directory `start`. Raises DefinitionError with the problems of both files."""
+def load_config(start: Path, environ: Mapping[str, str], *, check_files: bool = False) -> Config:
+    """The config that holds in the directory `start`; with `check_files` the files its hooks name are looked for.
+
+    Raises DefinitionError with the problems of both files.
+    """
     project = project_directory(start)
     files: list[tuple[Path, Origin]] = [
         (_user_directory(environ, "XDG_CONFIG_HOME", ".config") / "config.yaml", "user")
@@ -71,7 +74,7 @@ def load_config(start: Path, environ: Mapping[str, str]) -> Config:
         if not os.path.isfile(path):
             continue
         try:
-            config = _load_file(path, origin).over(config)
+            config = _load_file(path, origin, check_files=check_files).over(config)
         except DefinitionError as error:
             problems.extend(error.problems)
     if problems:
@@ -79,8 +82,11 @@ def load_config(start: Path, environ: Mapping[str, str]) -> Config:
     return config
 
 
-def load_hooks_file(path: Path) -> list[HookEntry]:
-    """The hooks of a `--hooks` file: a `hooks:` list, or the bare list. Raises DefinitionError."""
+def load_hooks_file(path: Path, *, check_files: bool = False) -> list[HookEntry]:
+    """The hooks of a `--hooks` file: a `hooks:` list, or the bare list. Raises DefinitionError.
+
+    With `check_files` the files they name are looked for.
+    """
     source, root = read_source(read_file(path), str(path))
     hooks_node = root
     if not isinstance(root, Sequence):
@@ -89,6 +95,7 @@ def load_hooks_file(path: Path) -> list[HookEntry]:
         source.raise_problems()
         assert found is not None, "a missing list is a problem"
         hooks_node = found
+    source.base = path.absolute().parent if check_files else None
     hooks = read_hooks(source, hooks_node, origin="flag", declared_in=str(path.absolute()))
     source.raise_problems()
     return [hook.entry for hook in hooks]
@@ -124,25 +131,28 @@ def _user_directory(environ: Mapping[str, str], variable: str, below_home: str) 
     return Path(environ.get("HOME") or os.path.expanduser("~")) / below_home / "hooks"
 
 
-def _load_file(path: Path, origin: Origin) -> Config:
+def _load_file(path: Path, origin: Origin, *, check_files: bool) -> Config:
     data = read_file(path)
     if not data.strip():
         return Config()
     source, root = read_source(data, str(path))
     fields = read_fields(source, root, _KEYS, "the config")
-    config = _read(fields, path, origin) if fields is not None else Config()
+    config = _read(fields, path, origin, check_files=check_files) if fields is not None else Config()
     source.raise_problems()
     return config
 
 
-def _read(fields: Fields, path: Path, origin: Origin) -> Config:
+def _read(fields: Fields, path: Path, origin: Origin, *, check_files: bool) -> Config:
     source = fields.source
     declared_in = str(path.absolute())
     agents_node, executors_node = fields.value("agents"), fields.value("executors")
     hooks_node, defaults_node = fields.value("hooks"), fields.value("defaults")
+    # An agent of a config is looked for from the directory of each workflow that uses it, so not here.
+    agents = read_agents(source, agents_node) if agents_node is not None else {}
+    source.base = path.absolute().parent if check_files else None
     hooks = read_hooks(source, hooks_node, origin=origin, declared_in=declared_in) if hooks_node is not None else []
     return Config(
-        agents=read_agents(source, agents_node) if agents_node is not None else {},
+        agents=agents,
         executors=read_executors(source, executors_node, declared_in=declared_in) if executors_node is not None else {},
         hooks=[hook.entry for hook in hooks],
         defaults=read_defaults(source, defaults_node) if defaults_node is not None else Defaults(),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from hooks.definition.executor_inputs import EXECUTORS
 from hooks.definition.fields import did_you_mean, listed
-from hooks.definition.model import AgentDeclaration, PythonAgent
+from hooks.definition.model import AgentDeclaration, CommandAgent, PythonAgent
 from hooks.definition.nodes_section import DeclaredNode
 from hooks.definition.tree import Mapping as MappingNode
 from hooks.definition.tree import Node, Scalar, Source
@@ -83,8 +83,19 @@ def _check_options(source: Source, options: Node, agent: AgentDeclaration) -> No
         return
     honoured = agent.honoured_options
     for entry in options.entries:
-        if entry.key.text not in honoured:
-            fix = (
-                did_you_mean(entry.key.text, honoured) or f"it honours: {listed(honoured)}; see `options` of the agent"
+        name = entry.key.text
+        if name not in honoured:
+            fix = did_you_mean(name, honoured) or f"it honours: {listed(honoured)}; see `options` of the agent"
+            source.report(entry.key, f"the agent `{agent.name}` does not honour the option `{name}`", fix)
+        elif isinstance(agent, CommandAgent) and _loses_its_value(agent.options[name], entry.value):
+            source.report(
+                entry.value,
+                f'the agent `{agent.name}` would not hear this value: its option `{name}` has no "{{value}}"',
+                f'write `{name}: [{agent.options[name][0]}, "{{value}}"]` under `options` of the agent',
             )
-            source.report(entry.key, f"the agent `{agent.name}` does not honour the option `{entry.key.text}`", fix)
+
+
+def _loses_its_value(argv: Sequence[str], value: Node) -> bool:
+    """Whether an option that is a mere flag is given more than yes, no or nothing."""
+    is_switch = isinstance(value, Scalar) and (value.value is None or isinstance(value.value, bool))
+    return not is_switch and not any("{value}" in word for word in argv)

@@ -19,3 +19,11 @@ def parse_duration(text: str) -> int:
     if not 0 < milliseconds <= MAX_MS:
         raise ValueError(f"`{text}` is out of range: a duration is longer than 0 and at most 3650d")
     return milliseconds
+
+
+def spelt(milliseconds: int) -> str:
+    """The duration as a person would write it, exactly: `90s` and not `1.5m` or `90000ms`."""
+    for unit in ("d", "h", "m", "s"):
+        if milliseconds and milliseconds % _UNITS[unit] == 0:
+            return f"{milliseconds // _UNITS[unit]}{unit}"
+    return f"{milliseconds}ms"

@@ -32,9 +32,9 @@ Json: TypeAlias = Any
 
 EXECUTORS = ("shell", "file", "http", "python")
 OUTPUT_KEYS: AbstractMapping[str, tuple[str, ...]] = {
-    "shell": ("stdout", "exit_code", "stdout_bytes", "truncated", "decoded_with_replacement"),
+    "shell": ("stdout", "exit_code", "stdout_bytes", "truncated", "truncated_fields", "decoded_with_replacement"),
     "file": ("path", "bytes", "sha256"),
-    "http": ("status", "headers", "body", "json", "truncated"),
+    "http": ("status", "headers", "body", "json", "truncated", "truncated_fields"),
 }
 """The keys of an executor's output, where they are fixed."""
 

@@ -9,7 +9,8 @@ from hooks.definition.environment import read_environment
 from hooks.definition.executor_inputs import EXECUTORS
 from hooks.definition.fields import Fields, Keys, describe, listed, read_fields
 from hooks.definition.model import ExecutorDeclaration
-from hooks.definition.tree import Mapping, Node, Scalar, Source
+from hooks.definition.named_files import check_program
+from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
 from hooks.definition.values import read_bool, read_duration, read_texts
 from hooks.ids import NODE_ID
 
@@ -64,15 +65,23 @@ def _read_executor(fields: Fields, key: Scalar, declared_in: str) -> ExecutorDec
         return None
     found: dict[str, Any] = {"idempotency_ttl_ms": read_duration(fields, "idempotency_ttl")}
     if argv is not None:
-        found["argv"] = read_texts(source, argv, "`argv`")
+        found["argv"] = _read_command(fields, argv, "`argv`")
     if target is not None:
         found["callable"] = read_target(source, target, "`callable`")
         _refuse_what_only_commands_take(fields)
     if (node := fields.value("lookup")) is not None:
-        found["lookup"] = read_texts(source, node, "`lookup`")
+        found["lookup"] = _read_command(fields, node, "`lookup`")
     if (node := fields.value("idempotent")) is not None:
         found["idempotent"] = read_bool(source, node, "`idempotent`")
     if (node := fields.value("env")) is not None:
         found["env"] = read_environment(source, node)
     known = {name: value for name, value in found.items() if value is not None}
     return ExecutorDeclaration(name=key.text, declared_in=declared_in, **known)
+
+
+def _read_command(fields: Fields, node: Node, what: str) -> list[str] | None:
+    words = read_texts(fields.source, node, what)
+    env = fields.value("env")
+    if words and isinstance(node, Sequence) and not (isinstance(env, Mapping) and env.get("PATH")):
+        check_program(fields.source, node.items[0], words[0])
+    return words

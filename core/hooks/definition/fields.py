@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import dataclass, field
 
+from hooks.definition.other_words import our_words
 from hooks.definition.tree import Entry, Mapping, Node, Scalar, Sequence, Source
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -33,11 +34,15 @@ class Keys:
         """The canonical spelling of `key`; an unknown key is returned as it is."""
         known = self.supported | self.later | self.synonyms.keys() | self.elsewhere.keys()
         if key not in known:
-            snake = _HUMP.sub("_", key).lower()
+            snake = _snake(key)
             if snake not in known or key == snake:
                 return key
             key = snake
         return self.synonyms.get(key, key)
+
+
+def _snake(key: str) -> str:
+    return _HUMP.sub("_", key).replace("-", "_").lower()
 
 
 class Fields:
@@ -115,13 +120,21 @@ def listed(names: Collection[str]) -> str:
     return (shown + (", …" if len(ordered) > _MOST_LISTED else "")) or "none"
 
 
-def did_you_mean(name: str, known: Collection[str]) -> str | None:
-    """The fix for a misspelt name, if one of the known ones is similar. Comparing is bounded."""
+def did_you_mean(name: str, known: Collection[str], later: Collection[str] = ()) -> str | None:
+    """The fix for a misspelt name, if a known one is similar; one of `later` is named as not supported yet."""
+    similar = _most_similar(name, [*known, *later])
+    if similar is None:
+        return None
+    return f"did you mean `{similar}`?" + (" It is not supported yet." if similar in later else "")
+
+
+def _most_similar(name: str, known: Collection[str]) -> str | None:
+    """Comparing is bounded."""
     candidates = list(known)
     if len(candidates) > _MOST_COMPARED:
         candidates = [other for other in candidates if other[:1] == name[:1] and abs(len(other) - len(name)) <= 1]
     similar = difflib.get_close_matches(name, candidates[:_MOST_COMPARED], n=1)
-    return f"did you mean `{similar[0]}`?" if similar else None
+    return similar[0] if similar else None
 
 
 def _report_both_spellings(source: Source, key: Scalar, first: Scalar) -> None:
@@ -138,9 +151,19 @@ def _report_misplaced(source: Source, key: Scalar, canonical: str, keys: Keys, l
     elif canonical in keys.elsewhere:
         source.report(key, f"`{key.text}` does not belong into {label}", keys.elsewhere[canonical])
     else:
-        known = keys.supported | keys.later
         fix = (
-            did_you_mean(key.text, known)
-            or f"{keys.what} takes {listed(keys.supported)}; own data goes under an `x-` key"
+            likeliest(key.text, keys) or f"{keys.what} takes {listed(keys.supported)}; own data goes under an `x-` key"
         )
         source.report(key, f"unknown key `{key.text}` in {label}", fix)
+
+
+def likeliest(word: str, keys: Keys) -> str | None:
+    """The fix for an unknown key: what other tools call by that word, or else what it looks like."""
+    for meant in our_words(_snake(word)):
+        if meant in keys.supported:
+            return f"here it is `{meant}`"
+        if meant in keys.later:
+            return f"here it is `{meant}`, which is not supported yet"
+        if meant in keys.elsewhere:
+            return f"here it is `{meant}`: {keys.elsewhere[meant]}"
+    return did_you_mean(word, keys.supported, keys.later)

@@ -27,7 +27,8 @@ def fault_of_point(word: str) -> Fault | None:
     point = point_named(word)
     dispatched = [known for known, rules in RULES.items() if rules.is_dispatched]
     if point is None:
-        fix = did_you_mean(word, [*HookType, *ALIASES]) or f"hook points: {listed(dispatched)}"
+        later = [known for known in HookType if known not in dispatched]
+        fix = did_you_mean(word, [*dispatched, *ALIASES], later) or f"hook points: {listed(dispatched)}"
         return Fault("on", f"unknown hook point `{word}`", fix)
     if not RULES[point].is_dispatched:
         return Fault("on", f"the hook point `{word}` is not supported yet", f"use one of {listed(dispatched)}")

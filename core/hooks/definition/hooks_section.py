@@ -15,6 +15,7 @@ from hooks.definition.hook_files import file_of_command
 from hooks.definition.hook_points import MODES, HookType
 from hooks.definition.hook_rules import fault_of_point, faults_of
 from hooks.definition.model import HookEntry, HookMatch
+from hooks.definition.named_files import check_function, check_program
 from hooks.definition.tree import Mapping, Node, Sequence, Source
 from hooks.definition.values import (
     read_bool,
@@ -188,12 +189,17 @@ def _read_command(fields: Fields) -> dict[str, Any]:
         source.report(place, f"{fields.label} has {what}", "give exactly one of the two")
         return {}
     if argv is not None:
-        return {"argv": read_texts(source, argv, f"{fields.label}: `argv`")}
+        words = read_texts(source, argv, f"{fields.label}: `argv`")
+        if words and isinstance(argv, Sequence):
+            check_program(source, argv.items[0], words[0])
+        return {"argv": words}
     assert python is not None
     target = read_text(source, python, f"{fields.label}: `python`")
     if target is not None and not _TARGET.fullmatch(target):
         source.report(python, f"{fields.label}: `python` is {target!r}", _TARGET_FIX)
         return {}
+    if target is not None and ":" in target:
+        check_function(source, python, target)
     return {"python": target}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hooks.definition.agents_section import read_agents
+from hooks.definition.argument_types import check_argument_types
 from hooks.definition.config import Config
 from hooks.definition.declarations_check import check_agents, check_executors
 from hooks.definition.defaults_section import Defaults, read_defaults
@@ -39,13 +40,16 @@ _KEYS = Keys(
             *("on_failure", "require_gates", "metadata", "tool_policy"),
         }
     ),
-    synonyms={"bots": "agents"},
+    synonyms={"bots": "agents", "retry_policy": "retry"},
     elsewhere={
         "executors": "it belongs into .hooks/config.yaml",
         "unsafe_allow_ungated": "it belongs to the node that may go without a gate",
-        "retry": "it belongs under `defaults`, or to a node",
-        "timeout": "it belongs under `defaults`, or to a node",
-        "max_concurrency": "it belongs under `defaults`",
+        "max_concurrency": "write `defaults: {max_concurrency: 8}`, or give `-j 8` to `hooks run`",
+        "timeout": "write `defaults: {timeout: 10m}`, or give each node its own",
+        "timeout_ms": "write `defaults: {timeout_ms: 600000}`, or give each node its own",
+        "retry": "write `defaults: {retry: {max_attempts: 3}}`, or give each node its own",
+        "grace": "write `defaults: {grace: 30s}`, or give `--grace 30s` to `hooks run`",
+        "grace_ms": "write `defaults: {grace_ms: 30000}`, or give `--grace 30s` to `hooks run`",
     },
 )
 _MOST_VERSION = 2**53
@@ -57,15 +61,18 @@ def load_workflow(
     text: bytes | None = None,
     config: Config | None = None,
     name: str | None = None,
+    check_files: bool = False,
     warn: Callable[[Problem], None] | None = None,
 ) -> Workflow:
     """Read and check a workflow file; what it takes from `config` (agents, executors, defaults) becomes part of it.
 
-    `text` stands for the file's content where that is known already (stdin), `name` for the file in messages. `warn`
-    is told what is allowed and hardly meant. Raises DefinitionError with every problem found, in order of place.
+    `text` stands for the file's content where that is known already (stdin), `name` for the file in messages. With
+    `check_files` the programs and functions it names are looked for, too. `warn` is told what is allowed and hardly
+    meant. Raises DefinitionError with every problem found, in order of place.
     """
     data = read_file(source) if text is None else text
     origin, root = read_source(data, name or str(source))
+    origin.base = source.absolute().parent if check_files else None
     fields = read_fields(origin, root, _KEYS, "the workflow")
     loader = _Loader(origin, fields, config or Config(), str(source.absolute())) if fields is not None else None
     workflow = loader.load() if loader is not None else None
@@ -95,13 +102,15 @@ class _Loader:
         agents = self._agents()
         nodes = self._nodes(defaults)
         hooks = self._hooks() + [hook for node in nodes for hook in node.hooks]
+        declared = {param.name: param for param in params}
         loop_of = check_loops(source, nodes)
         check_dependencies(source, nodes, loop_of)
         check_agents(source, nodes, {**config.agents, **agents})
         check_executors(source, nodes, config.executors)
         if head.get("require_gates"):
             check_gates(source, nodes, {**config.agents, **agents})
-        check_references(source, nodes, {param.name: param for param in params}, loop_of)
+        check_references(source, nodes, declared, loop_of)
+        check_argument_types(source, nodes, declared)
         report_idle_globs(source, hooks, _present(workflow_id, nodes))
         if source.problems:
             return None
@@ -127,6 +136,10 @@ class _Loader:
                 node,
                 f"the workflow id {workflow_id!r} cannot stand in the name of a run directory",
                 "use up to 64 letters, digits, `_`, `-` and `.`, not beginning with a dot",
+            )
+        elif workflow_id is not None and workflow_id.startswith("-"):
+            self._source.report(
+                node, f"the ids of runs of {workflow_id!r} would look like options of a command", "begin with a letter"
             )
         return workflow_id
 

@@ -37,6 +37,7 @@ _ELSEWHERE = {
     "approvers": "it belongs into `human_gate`",
     "repeatable": "it belongs to the agent, under `agents`",
     "isolate": "it belongs into the `input` of `python`",
+    "max_concurrency": "it belongs under `defaults` of the workflow: `defaults: {max_concurrency: 8}`",
 }
 _SYNONYMS = {
     "bot": "agent",
@@ -45,40 +46,26 @@ _SYNONYMS = {
     "retry_policy": "retry",
     "host_executor": "executor",
 }
-_OF_AN_AGENT_STEP = dict.fromkeys(_AGENT_STEP | _LATER_AGENT_STEP, "it belongs to an agent step (`agent: …`)")
-_OF_AN_EXECUTOR_CALL = dict.fromkeys(_EXECUTOR_CALL, "it belongs to an executor call (`executor: shell`)")
-_OF_A_LOOP = dict.fromkeys(_LOOP, "it belongs to a loop (`body: […]`)")
-_OF_WORK = dict.fromkeys(_WORK, "it belongs to an agent step or an executor call")
+_OF_OTHERS = {
+    **dict.fromkeys(_WORK, "an agent step or an executor call"),
+    **dict.fromkeys(_AGENT_STEP | _LATER_AGENT_STEP, "an agent step (`agent: …`)"),
+    **dict.fromkeys(_EXECUTOR_CALL, "an executor call (`executor: shell`)"),
+    **dict.fromkeys(_LOOP, "a loop (`body: […]`)"),
+}
+"""The keys that not every node takes, and whose they are."""
+
+
+def _keys(what: str, own: frozenset[str], later: frozenset[str] = frozenset()) -> Keys:
+    """The keys of a node that is `what`; any other key of a node is told whose it is."""
+    others = {key: f"it belongs to {whose}; this is {what}" for key, whose in _OF_OTHERS.items()}
+    return Keys(what, _EVERY | own, later, _SYNONYMS, {**_ELSEWHERE, **others})
+
 
 NODE_KEYS: dict[NodeType, Keys] = {
-    "subagent": Keys(
-        "an agent step",
-        _EVERY | _WORK | _AGENT_STEP,
-        _LATER_AGENT_STEP,
-        _SYNONYMS,
-        {**_ELSEWHERE, **_OF_A_LOOP, **_OF_AN_EXECUTOR_CALL},
-    ),
-    "host_executor": Keys(
-        "an executor call",
-        _EVERY | _WORK | _EXECUTOR_CALL,
-        frozenset(),
-        _SYNONYMS,
-        {**_ELSEWHERE, **_OF_A_LOOP, **_OF_AN_AGENT_STEP},
-    ),
-    "loop": Keys(
-        "a loop",
-        _EVERY | _LOOP | {"allow_failure"},
-        frozenset(),
-        _SYNONYMS,
-        {**_ELSEWHERE, **_OF_WORK, **_OF_AN_AGENT_STEP, **_OF_AN_EXECUTOR_CALL},
-    ),
-    "decision": Keys(
-        "a decision",
-        _EVERY | {"human_gate"},
-        frozenset(),
-        _SYNONYMS,
-        {**_ELSEWHERE, **_OF_WORK, **_OF_A_LOOP, **_OF_AN_AGENT_STEP, **_OF_AN_EXECUTOR_CALL},
-    ),
+    "subagent": _keys("an agent step", _WORK | _AGENT_STEP, _LATER_AGENT_STEP),
+    "host_executor": _keys("an executor call", _WORK | _EXECUTOR_CALL),
+    "loop": _keys("a loop", _LOOP | {"allow_failure"}),
+    "decision": _keys("a decision", frozenset({"human_gate"})),
 }
 EVERY_KEY = Keys("a node", _EVERY | _WORK | _AGENT_STEP | _EXECUTOR_CALL | _LOOP, _LATER_AGENT_STEP, _SYNONYMS)
 """The keys of any node, for reading one whose type is not known yet."""

@@ -13,12 +13,13 @@ import msgspec
 
 from hooks.definition.defaults_section import Defaults
 from hooks.definition.executor_inputs import read_input
-from hooks.definition.fields import Fields, describe, read_fields
+from hooks.definition.fields import Fields, describe, likeliest, read_fields
 from hooks.definition.gate_section import read_gate
 from hooks.definition.hooks_section import DeclaredHook, read_hooks
 from hooks.definition.loop_fields import DeclaredLoop, read_loop
 from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, SubagentNode
 from hooks.definition.model import Node as WorkflowNode
+from hooks.definition.named_files import check_step_program
 from hooks.definition.node_keys import EVERY_KEY, NODE_KEYS, NODE_TYPES, NodeType
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
 from hooks.definition.values import read_bool, read_choice, read_object, read_text, read_texts
@@ -148,8 +149,7 @@ def _read_type(source: Source, key: Scalar, body: Node, label: str) -> NodeType 
     for type_, mark in NODE_TYPES.items():
         if mark in present:
             return type_
-    fix = "add `type: decision`" if "human_gate" in present else "add `agent: NAME` or `executor: shell`"
-    source.report(key, f"{label} has neither `agent` nor `executor`", fix)
+    _report_untyped(source, key, body, label)
     return None
 
 
@@ -168,6 +168,18 @@ def _read_hooks(fields: Fields, key: Scalar, declared_in: str) -> list[DeclaredH
     if node is None:
         return []
     return read_hooks(fields.source, node, origin="node", declared_in=declared_in, node_id=key.text)
+
+
+def _report_untyped(source: Source, key: Scalar, body: Mapping, label: str) -> None:
+    """Without a type it is not known which keys belong here; but one that says what was meant is worth a word."""
+    words = [EVERY_KEY.canonical(entry.key.text) for entry in body.entries]
+    fix = "add `type: decision`" if "human_gate" in words else "add `agent: NAME` or `executor: shell`"
+    source.report(key, f"{label} has neither `agent` nor `executor`", fix)
+    for word, entry in zip(words, body.entries, strict=True):
+        if word in EVERY_KEY.later:
+            source.report(entry.key, f"`{entry.key.text}` is not supported yet", f"remove it from {label}")
+        elif word not in EVERY_KEY.supported and (meant := likeliest(entry.key.text, EVERY_KEY)) is not None:
+            source.report(entry.key, f"unknown key `{entry.key.text}` in {label}", meant)
 
 
 def _read_depends(fields: Fields) -> list[Scalar]:
@@ -205,9 +217,23 @@ def _read_executor_call(fields: Fields, key: Scalar) -> dict[str, Any]:
     input_ = fields.require("input", "add `input:`, such as input: {argv: [echo, hello]}", at=key.start)
     if input_ is not None:
         found["input"] = read_input(source, input_, found.get("executor") or "")
+        if found.get("executor") == "shell":
+            _check_programs(fields, input_)
     if (node := fields.value("read_only")) is not None:
         found["read_only"] = read_bool(source, node, "`read_only`") or False
     return found
+
+
+def _check_programs(fields: Fields, input_: Node) -> None:
+    """Look for the commands of a step, unless it sets what decides where they are looked for."""
+    env = fields.value("env")
+    if "cwd" in fields or (isinstance(env, Mapping) and env.get("PATH")):
+        return
+    for key in ("argv", "lookup"):
+        words = input_.get(key) if isinstance(input_, Mapping) else None
+        first = words.items[0] if isinstance(words, Sequence) and words.items else None
+        if isinstance(first, Scalar) and first.text:
+            check_step_program(fields.source, first, first.text)
 
 
 def _read_decision(fields: Fields, key: Scalar, depends: list[Scalar]) -> dict[str, Any]:

@@ -5,7 +5,8 @@ Whichever way a value comes, it is converted by the declared type, and every pro
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -44,10 +45,12 @@ def resolve_params(
     flags: Sequence[str] = (),
     file_values: Mapping[str, Json] | None = None,
     environ: Mapping[str, str],
+    warn: Callable[[Problem], None] | None = None,
 ) -> dict[str, Json]:
     """The typed params of a run, in the order of declaration; one that was not given and has no default is absent.
 
-    `flags` are `name=value`; `file_values` come from `load_params_file`, or are plain values already typed.
+    `flags` are `name=value`; `file_values` come from `load_params_file`, or are plain values already typed. `warn` is
+    told of variables that look like a misspelt param; any other is taken for that of another workflow.
     Raises DefinitionError with every problem.
     """
     problems: list[Problem] = []
@@ -66,7 +69,23 @@ def resolve_params(
                 resolved[param.name] = value
     if problems:
         raise DefinitionError(problems)
+    if warn is not None:
+        for warning in _misspelt_variables(declared, environ):
+            warn(warning)
     return resolved
+
+
+def _misspelt_variables(declared: Iterable[str], environ: Mapping[str, str]) -> Iterator[Problem]:
+    prefix = environment_name("")
+    known = [environment_name(name).removeprefix(prefix) for name in declared]
+    for variable in sorted(environ):
+        word = variable.removeprefix(prefix)
+        if word == variable or word in known:
+            continue
+        # The names alone are compared: the prefix would make any two of them alike.
+        if similar := difflib.get_close_matches(word, known, n=1):
+            fix = f"did you mean `{prefix}{similar[0]}`?"
+            yield Problem(f"{variable} is set, but this workflow has no such param", fix=fix)
 
 
 class _BadValue(Exception):
@@ -110,12 +129,12 @@ def _resolve(param: Param, given: Mapping[str, str], from_file: Mapping[str, Jso
     else:
         value = param.default
     if param.required and (value is msgspec.UNSET or (isinstance(value, str) and not value.strip())):
-        what = "is missing" if value is msgspec.UNSET else "is blank"
+        give = f"give it: `-p {param.name}=VALUE`, a params file, or {variable}"
+        what = f"the param `{param.name}` ({param.type}) is required"
+        if value is msgspec.UNSET:
+            raise _BadValue(Problem(f"{what} and is missing", fix=give))
         raise _BadValue(
-            Problem(
-                f"the param `{param.name}` ({param.type}) is required and {what}",
-                fix=f"give it: `-p {param.name}=VALUE`, a params file, or {variable}",
-            )
+            Problem(f"{what}, so it may not be empty or blank", fix=f"{give}; one that may be empty is not `required`")
         )
     return value
 

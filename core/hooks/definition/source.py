@@ -16,6 +16,7 @@ from hooks.definition.yaml_reader import read_yaml
 from hooks.errors import DefinitionError, Place, Problem
 
 MAX_BYTES = 16 * 1024 * 1024
+_MOST_NAMED = 5
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -44,7 +45,7 @@ def read_source(data: bytes, file: str) -> tuple[Source, Node]:
     source = Source(file, _decode(data, file))
     root = _read_any(source)
     if root is None:
-        raise source.fail(0, "the file is empty", "start with `workflow_id:`; `hooks init` writes an example")
+        raise source.fail(0, "the file is empty", "write it: a workflow begins with `workflow_id:` and has `nodes:`")
     return source, root
 
 
@@ -96,13 +97,18 @@ def _bad_byte(file: str, before: str, byte: int, what: str) -> DefinitionError:
 
 
 def _unreadable(path: Path, reason: str, fix: str | None = None) -> DefinitionError:
-    return DefinitionError([Problem(f"{path}: {reason}", fix=fix)])
+    return DefinitionError([Problem(reason, Place(str(path)), fix)])
 
 
 def _similar_file(path: Path) -> str | None:
+    if not path.parent.is_dir():
+        return f"correct the path; there is no directory {path.parent}"
     try:
         names = [name for name in os.listdir(path.parent) if Path(name).suffix in _TYPED_SUFFIXES]
     except OSError:
         return None
     similar = difflib.get_close_matches(path.name, names, n=1)
-    return f"did you mean `{path.parent / similar[0]}`?" if similar else None
+    if similar:
+        return f"did you mean `{path.parent / similar[0]}`?"
+    there = ", ".join(f"`{name}`" for name in sorted(names)[:_MOST_NAMED])
+    return f"correct the path; {path.parent.absolute()} has {there or 'no YAML or JSON file'}"

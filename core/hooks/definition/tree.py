@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec import Struct
@@ -62,6 +63,8 @@ class Source:
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
+        self.base: Path | None = None
+        """The directory that relative files are looked for in; None: they are not looked for."""
         self.problems: list[tuple[int, Problem]] = []
         self.warnings: list[tuple[int, Problem]] = []
         self._line_starts: list[int] | None = None

@@ -69,7 +69,7 @@ def read_choice(
     if text is not None and text in later:
         source.report(node, f"{what}: `{text}` is not supported yet", f"use {listed(choices)}")
         return None
-    fix = text and did_you_mean(text, [*choices, *later])
+    fix = text and did_you_mean(text, choices, later)
     source.report(node, f"{what} must be one of {listed(choices)}, but is {describe(node)}", fix or None)
     return None
 

@@ -508,6 +508,12 @@ class CancelDelivered(AttemptPayload, frozen=True, kw_only=True):
     signal: str
 
 
+class LeftoversEnded(AttemptPayload, frozen=True, kw_only=True):
+    """The work ended and had left processes running in the background, which have been ended too."""
+
+    processes: int
+
+
 # ---- effects -------------------------------------------------------------------------------------------------------
 
 

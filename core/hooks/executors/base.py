@@ -55,7 +55,8 @@ class EffectCall:
 class Settled:
     """How a call ended: done; failed (it said so itself); not_done (certainly nothing happened); unknown.
 
-    `done` with an error: it happened, but its output cannot be used.
+    `done` with an error: it happened, but its output cannot be used. An output of which only a part was kept says so:
+    `truncated: true`, and in `truncated_fields` the keys that are not all there, which nobody can refer to then.
     """
 
     outcome: EffectOutcome

@@ -46,8 +46,17 @@ async def execute_command(command: Command, call: EffectCall, read_output: ReadO
     try:
         ended = await run_child(child, grace_ms=call.grace_ms, on_kill=call.on_kill)
     except CouldNotStartError as error:
-        return unsettled("not_done", "CouldNotStart", "userFault", str(error))
+        return unsettled("not_done", "CouldNotStart", "userFault", f"{error}{_beside(command, call)}")
     return _settle(ended, call, read_output)
+
+
+def _beside(command: Command, call: EffectCall) -> str:
+    """Where the program is if it was looked for in the wrong directory."""
+    program = command.argv[0]
+    beside = call.workflow_directory / program
+    if "/" not in program or (call.working_directory / program).exists() or not beside.is_file():
+        return ""
+    return f" There is {beside}, but the paths of a step resolve from where the run was started."
 
 
 async def adopt_command(call: EffectCall, read_output: ReadOutput) -> Settled | None:

@@ -46,13 +46,14 @@ class Answer:
     @property
     def output(self) -> dict[str, Any]:
         """As an executor's output. `json` is null for what is no JSON, says it is none, or was cut."""
-        return {
+        output = {
             "status": self.status,
             "headers": dict(self.headers),
             "body": _text(self.body, self.charset),
             "json": None if self.truncated else self._json(),
             "truncated": self.truncated,
         }
+        return {**output, "truncated_fields": ["body", "json"]} if self.truncated else output
 
     def _json(self) -> Any:
         kind = self.headers.get("content-type", "").split(";")[0].strip().lower()

@@ -86,6 +86,8 @@ def _output(captured: CapturedText) -> Settled:
         "stdout_bytes": captured.bytes_total,
         "truncated": captured.truncated,
     }
+    if captured.truncated:
+        output["truncated_fields"] = ["stdout"]
     if captured.replaced:
         output["decoded_with_replacement"] = True
     return Settled("done", output)

@@ -24,6 +24,7 @@ from hooks.events.payloads import (
     GenerationFinished,
     GenerationStarted,
     LateOutcome,
+    LeftoversEnded,
     Payload,
     ReconcileResult,
     RetryScheduled,
@@ -220,6 +221,10 @@ def _cancel_delivered(state: RunState, payload: CancelDelivered, at: int) -> Non
     _open_attempt(state, payload).stop = payload
 
 
+def _leftovers_ended(state: RunState, payload: LeftoversEnded, at: int) -> None:
+    _open_attempt(state, payload)
+
+
 def _component_succeeded(state: RunState, payload: ComponentSucceeded, at: int) -> None:
     attempt = _started(state, payload)
     if attempt.is_dangling or attempt.succeeded is not None:
@@ -336,6 +341,7 @@ APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {
     ReconcileResult: _reconcile_result,
     LateOutcome: _late_outcome,
     CancelDelivered: _cancel_delivered,
+    LeftoversEnded: _leftovers_ended,
     ComponentSucceeded: _component_succeeded,
     ComponentFailed: _component_failed,
     ActivitySucceeded: _activity_succeeded,

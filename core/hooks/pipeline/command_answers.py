@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from hooks.definition.durations import spelt
 from hooks.definition.hook_points import HookType, alias_of
 from hooks.errors import JsonBorderError
 from hooks.jsonio import parse_strict
@@ -39,7 +40,7 @@ def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int, event_
     """
     messages = ["it left a process behind, which was ended"] if ended.left_behind else []
     if ended.is_timed_out:
-        raise HookFault(f"no answer within its timeout of {timeout_ms} ms{_said(ended)}")
+        raise HookFault(f"no answer within its timeout of {spelt(timeout_ms)}{_said(ended)}")
     if ended.exit == BLOCK_EXIT:
         return Answer(Block(f"exit {BLOCK_EXIT}{_said(ended)}"), messages)
     if ended.exit != 0:
@@ -49,7 +50,7 @@ def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int, event_
     text = ended.stdout.lstrip()
     if not text.startswith(b"{"):
         plain = text.decode("utf-8", "replace").strip()
-        return Answer(None, [*messages, *([fit_for_log(plain)] if plain else [])])
+        return Answer(None, [*messages, *([fit_for_log(f"ignored: not a JSON object: {plain}")] if plain else [])])
     reading = _Reading(document, event_name, _parsed(text), messages)
     return Answer(reading.opinion(), reading.messages)
 
@@ -81,7 +82,8 @@ class _Reading:
     def opinion(self) -> Opinion:
         for key in self.answer:
             if key not in _KEYS:
-                raise HookFault(f"its answer has an unknown key {key!r}{did_you_mean(key, _KEYS)}")
+                hint = did_you_mean(key, _KEYS) or f"; an answer takes {', '.join(_KEYS)}"
+                raise HookFault(f"its answer has an unknown key {key!r}{hint}")
         self._tell()
         said = [self._decision(), self._continue(), self._permission()]
         changes = self._changes()

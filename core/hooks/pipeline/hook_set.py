@@ -86,7 +86,7 @@ def hook_file(entry: HookEntry) -> Path | None:
 
 
 def _problems(entry: HookEntry) -> Iterable[Problem]:
-    place = Place(entry.declared_in, 1, 1) if entry.declared_in else None
+    place = Place(entry.declared_in) if entry.declared_in else None
     faults = [fault for word in entry.on if (fault := fault_of_point(word)) is not None]
     for fault in faults or faults_of(entry):
         yield Problem(f"hook {entry.name}: {fault.message}", place, fault.fix)

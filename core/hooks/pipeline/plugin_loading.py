@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 
 from hooks.callables import CallableError, call, in_thread, load_named
+from hooks.definition.durations import spelt
 from hooks.definition.hook_points import RULES, HookType, known_points
 from hooks.definition.model import HookEntry
 from hooks.entry_points import load_entry_point
@@ -68,7 +69,7 @@ async def load_member(member: HookSetMember, states: Mapping[str, Any]) -> Loade
             plugins = await in_thread(lambda: _plugins(reference, Path(member.declared_in).parent, member.name))
         _check_points(reference, plugins, entry)
     except TimeoutError:
-        return LoadedMember(member, fault=HookFault(f"{reference} was not loaded within {timeout_ms} ms"))
+        return LoadedMember(member, fault=HookFault(f"{reference} was not loaded within {spelt(timeout_ms)}"))
     except (CallableError, UsageError, HookFault) as error:
         return LoadedMember(member, fault=HookFault(str(error)))
     return await opened(member, plugins, states, timeout_ms=timeout_ms)
@@ -164,7 +165,7 @@ async def _told(plugin: RegisteredPlugin, what: str, timeout_ms: int) -> str | N
         async with asyncio.timeout(timeout_ms / 1000):
             await call(method)
     except TimeoutError:
-        return f"{plugin.name}.{what}() did not end within {timeout_ms} ms"
+        return f"{plugin.name}.{what}() did not end within {spelt(timeout_ms)}"
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises is a failure of that plugin
         return f"{plugin.name}.{what}() raised {describe_exception(error)}"
     return None

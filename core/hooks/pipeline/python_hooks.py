@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from hooks.definition.durations import spelt
 from hooks.errors import describe_exception
 from hooks.pipeline.context import HookContext
 from hooks.pipeline.dispatch import Dispatch, RunSetting
@@ -83,7 +84,7 @@ class PythonHook:
 
     def too_late(self) -> HookFault:
         """What an overrun timeout is answered with."""
-        return HookFault(f"no answer within its timeout of {self.timeout_ms} ms")
+        return HookFault(f"no answer within its timeout of {spelt(self.timeout_ms)}")
 
     def _call(self, floor: Floor) -> Any:
         if self._takes_context:

@@ -71,7 +71,8 @@ then
     case " {_NEVER_DEADLY} " in
     *" $signal "*) signal=0 ;;
     *)
-      (ulimit -c 0; exec /bin/sh -c 'kill -"$1" $$' sh "$signal" <&- >&- 2>&- 3>&-)
+      trap 'exit "$status"' EXIT  # also where there is no process to be had for this
+      (ulimit -c 0; exec /bin/sh -c 'kill -"$1" $$' sh "$signal") <&- >&- 2>&- 3>&-
       if [ -s {_NOTES} ]; then signal=0; fi ;;
     esac
   fi
@@ -82,6 +83,7 @@ else printf '{{"exitCode":%d}}\\n' "$status" >{_NOTES}
 fi
 exit "$status"
 """
+_SHOWN_PATH = 100
 _SHELL_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # Errors that say nothing against the command: the machine was short of something.
 _SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
@@ -165,8 +167,9 @@ def find_program(name: str, environment: Mapping[str, str], working_directory: P
     if "/" in name:
         raise CouldNotStartError(f"Could not start {name!r}: there is no file {candidates[0]}.")
     path_variable = environment.get("PATH", os.defpath)
+    shown = path_variable if len(path_variable) <= _SHOWN_PATH else f"{path_variable[:_SHOWN_PATH]}…"
     raise CouldNotStartError(
-        f"Could not start {name!r}: no such program in PATH ({path_variable}). Install it, or give its whole path."
+        f"Could not start {name!r}: no such program in PATH ({shown}). Install it, or give its whole path."
     )
 
 

@@ -6,8 +6,10 @@ A child can do to these files what it likes: whatever is not the file any more t
 from __future__ import annotations
 
 import codecs
+import errno
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -15,6 +17,8 @@ from typing import BinaryIO
 from hooks.regular_files import open_regular
 
 _PIECE = 1 << 20
+# The machine is short of something, which says nothing of the file.
+_SHORTAGES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 class CaptureLostError(Exception):
@@ -26,6 +30,16 @@ class CaptureLostError(Exception):
         else:
             why = f"{error.strerror}"
         super().__init__(f"What it printed on {path.name} is lost ({path}: {why}).")
+
+
+@contextmanager
+def _kept(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _SHORTAGES:
+            raise
+        raise CaptureLostError(path, error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +60,13 @@ def read_text(path: Path, limit: int) -> CapturedText:
 
     Raises CaptureLostError.
     """
-    try:
-        with open_regular(path) as file:
-            total = os.fstat(file.fileno()).st_size
-            try:
-                text, replaced = _decoded(file, min(limit, total), "strict", final=total <= limit), False
-            except UnicodeDecodeError:
-                file.seek(0)
-                text, replaced = _decoded(file, min(limit, total), "replace", final=total <= limit), True
-    except OSError as error:
-        raise CaptureLostError(path, error) from error
+    with _kept(path), open_regular(path) as file:
+        total = os.fstat(file.fileno()).st_size
+        try:
+            text, replaced = _decoded(file, min(limit, total), "strict", final=total <= limit), False
+        except UnicodeDecodeError:
+            file.seek(0)
+            text, replaced = _decoded(file, min(limit, total), "replace", final=total <= limit), True
     return CapturedText(text, total, total > limit, replaced)
 
 
@@ -64,13 +75,10 @@ def read_tail(path: Path, limit: int) -> str:
 
     Raises CaptureLostError.
     """
-    try:
-        with open_regular(path) as file:
-            start = max(0, file.seek(0, os.SEEK_END) - limit)
-            file.seek(start)
-            data = file.read(limit)
-    except OSError as error:
-        raise CaptureLostError(path, error) from error
+    with _kept(path), open_regular(path) as file:
+        start = max(0, file.seek(0, os.SEEK_END) - limit)
+        file.seek(start)
+        data = file.read(limit)
     if start and 0 <= (line_end := data.find(b"\n")) < len(data) - 1:
         data = data[line_end + 1 :]
     return data.decode("utf-8", "replace")

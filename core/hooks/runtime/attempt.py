@@ -77,7 +77,7 @@ async def cancel_attempt(run: RunContext, state: AttemptState) -> None:
     is_running = state.is_permitted and (state.effect is None or state.settled is None) and not state.is_in_doubt
     if is_running:
         await attempt.announce_stop("cancel")
-        await run.end_leftovers(attempt.marker, attempt.grace_ms)
+        await attempt.end_leftovers()
     if state.is_dangling and not state.is_in_doubt and isinstance(definition, HostExecutorNode):
         await settle_cancelled_effect(attempt, attempt.effect_of(definition))
     elif state.is_dangling and not state.is_in_doubt:
@@ -314,7 +314,7 @@ class Attempt(Step):
     async def _end_if_timed_out(self) -> None:
         """Where a driver announced the end of this work for its timeout and died: see that it is over."""
         if self.state.stop is not None and self.state.stop.reason == "timeout":
-            await self.run.end_leftovers(self.marker, self.grace_ms)
+            await self.end_leftovers()
             raise WorkStopped("timeout")
 
     # ---- after the work --------------------------------------------------------------------------------------------

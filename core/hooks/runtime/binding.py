@@ -8,7 +8,7 @@ holds it whole. Secrets are left out: only their places are known here.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
 from hooks.definition.executor_inputs import bind_env, bind_input
@@ -125,26 +125,29 @@ def resolve_composite(output: Any, resolve: Resolve) -> Any:
 
 
 def _whole(node: NodeState, output: Any) -> Any:
-    """`output`, unless its stdout was cut: then nothing but its other fields can be had."""
+    """`output`, unless its executor names fields of it that it cut: then nothing but the others can be had."""
     if not isinstance(output, dict) or output.get("truncated") is not True or node.activity is None:
         return output
-    kept = len(str(output.get("stdout", "")).encode())
-    file = f"attempts/{attempt_directory(node.activity.activity_id, node.activity.attempts)}/stdout"
-    return _CutOutput(
-        output,
-        f"the output was cut: {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}. "
-        "`max_output_bytes` of that node says how much is kept",
-    )
+    cut = output.get("truncated_fields")
+    if not isinstance(cut, list):
+        return output  # of an executor that means something else by it
+    where = ""
+    if "stdout" in cut:
+        kept = len(str(output.get("stdout", "")).encode())
+        file = f"attempts/{attempt_directory(node.activity.activity_id, node.activity.attempts)}/stdout"
+        where = f": {kept} of {output.get('stdout_bytes')} bytes are here; all: {file}"
+    return _CutOutput(output, cut, f"the output was cut{where}. `max_output_bytes` of the node says how many are kept.")
 
 
 class _CutOutput(dict[str, Any]):
-    """An output whose stdout was cut when it was captured."""
+    """An output of which some fields were cut when they were captured."""
 
-    def __init__(self, output: dict[str, Any], reason: str) -> None:
+    def __init__(self, output: dict[str, Any], cut: Collection[str], reason: str) -> None:
         super().__init__(output)
+        self._cut = cut
         self._reason = reason
 
     def __getitem__(self, key: str) -> Any:
-        if key == "stdout":
-            raise UnresolvedReferenceError("output.stdout", self._reason)
+        if key in self._cut:
+            raise UnresolvedReferenceError(f"output.{key}", self._reason)
         return super().__getitem__(key)

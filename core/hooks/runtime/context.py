@@ -15,6 +15,7 @@ from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.supervision import Interruption
+from hooks.secrets import Masker
 from hooks.storage.durable_files import Durability
 
 
@@ -28,6 +29,9 @@ class RunContext:
     hook_points: HookPoints
     interruption: Interruption
     clock: Clock
+    """The time of the run: never before the last event, never standing still."""
+    wall_clock: Clock
+    """What the machine says, to judge the age of what was sent to others."""
     attempts_directory: Path
     working_directory: Path
     workflow_directory: Path
@@ -35,11 +39,13 @@ class RunContext:
     durability: Durability
     environ: Mapping[str, str]
     """Where secrets come from."""
-    end_leftovers: Callable[[str, int], Awaitable[None]]
+    end_leftovers: Callable[[str, int, Path, Masker | None], Awaitable[None]]
     trusted_since: int
     """Index of the first driver session whose unsynced files may be believed: same boot, same directory."""
     tell_cancelled: Callable[[Sequence[str], Sequence[str]], Awaitable[None]]
     """Tells the implementation which activities and nodes were cancelled; its errors stay with it."""
+    tell: Callable[[str], None]
+    """Says something to the person at the terminal that is no fact of the run: why it waits."""
     one_pass: bool = False
     """Nothing is waited for that is not running: no look-up is asked a second time."""
     cancels: dict[ActivityId, asyncio.Event] = field(default_factory=dict)

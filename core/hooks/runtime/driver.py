@@ -13,10 +13,12 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Literal, TypeAlias
 
-from hooks.events.payloads import RunCancelled, RunStarted
+from hooks.definition.model import DecisionNode
+from hooks.events.payloads import AttemptCreated, LoopIterationStarted, Payload, RunCancelled, RunStarted
 from hooks.ids import ActivityId
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.decide import decide
+from hooks.kernel.walk import gate_of
 from hooks.runtime.answering import answer_requests
 from hooks.runtime.attempt import cancel_attempt, perform_attempt
 from hooks.runtime.context import RunContext
@@ -45,7 +47,7 @@ class Driver:
         self._changed = asyncio.Event()
 
     async def drive(self, *, stays_at_gates: bool = False) -> StopReason:
-        """Move the run until it ends or cannot go on without a person; for one pass, start things only once.
+        """Move the run until it ends or cannot go on without a person; for one pass, start work only once.
 
         `stays_at_gates`: wait for the answers while gates are open. Everything recorded is durable on return. Raises
         StorageError, or whatever a fault of this program raises; nothing of the run is lost by that.
@@ -111,7 +113,7 @@ class Driver:
         """Write a decision, or the fact that one waits for. False: it is neither, or has to wait for another driver."""
         may_start = may_start and not self._is_stopping()
         match action:
-            case Record(payload) if may_start or not action.starts_work:
+            case Record(payload) if may_start or not action.starts_work or self._only_opens_gate(payload):
                 if isinstance(payload, RunCancelled):
                     await self._tell_cancelled()
                 self._run.recorder.record(payload)
@@ -123,6 +125,27 @@ class Driver:
                 return True
             case _:
                 return False
+
+    def _only_opens_gate(self, payload: Payload) -> bool:
+        """What a pass may still begin: a round of a loop, and attempts that come no further than a gate."""
+        if not self._dispatches or self._is_stopping():
+            return False
+        if isinstance(payload, AttemptCreated):
+            activity_id = ActivityId(payload.activity_id)
+            return self._stands_before_gate(payload.scope, payload.node_id, payload.item, activity_id)
+        return isinstance(payload, LoopIterationStarted)
+
+    def _stands_before_gate(self, scope: str, node_id: str, item: int | None, activity_id: ActivityId) -> bool:
+        """Whether a person has to answer before this does any work."""
+        state = self._run.state
+        graph = state.scopes[scope].graph
+        node = graph.nodes[graph.position[node_id]]
+        if isinstance(node, DecisionNode):
+            return True
+        gate = gate_of(node)
+        activity, attempt = state.activities.get(activity_id), state.open.get(activity_id)
+        is_fresh = (activity is None or not activity.approved) and (attempt is None or attempt.wait is None)
+        return gate is not None and gate.stage == "before" and item is None and is_fresh
 
     async def _tell_cancelled(self) -> None:
         """Tell the implementation what was cancelled, once that is durable and before the run is over."""
@@ -140,8 +163,10 @@ class Driver:
 
     def _start(self, action: Action, may_start: bool) -> None:
         match action:
-            case Perform(activity_id) if activity_id not in self._tasks and may_start and not self._is_stopping():
-                self._begin(activity_id, perform_attempt(self._run, self._run.state.open[activity_id]))
+            case Perform(activity_id) if activity_id not in self._tasks and not self._is_stopping():
+                attempt = self._run.state.open[activity_id]
+                if may_start or self._stands_before_gate(attempt.scope, attempt.node_id, attempt.item, activity_id):
+                    self._begin(activity_id, perform_attempt(self._run, attempt))
             case Stop(activity_id) if activity_id in self._tasks:
                 self._run.cancel_event(activity_id).set()
             case Stop(activity_id) if not self._is_stopping():

@@ -60,12 +60,14 @@ def drive(
     stays_at_gates: bool = False,
     dispatching: Dispatching = "work",
     on_event: Callable[[Event], None] | None = None,
+    on_signal: Callable[[int], None] | None = None,
 ) -> RunReport:
     """Move `run` until it ends or cannot go on without a person (`one_pass`: start things only once).
 
     `stays_at_gates`: wait while gates are open. `dispatching` "nothing": only answer requests, cancel and apply timers.
-    SIGINT and SIGTERM stop it: `signal` of the report says so. Raises StorageError when the log cannot be written; what
-    was running then is left to be found by the next driver, as if this process had been killed.
+    SIGINT and SIGTERM stop it: `signal` of the report says so, and `on_signal` is told of the first one at once, since
+    what runs may take its time to end. Raises StorageError when the log cannot be written; what was running then is
+    left to be found by the next driver, as if this process had been killed.
     """
     loop = asyncio.new_event_loop()
     try:
@@ -76,6 +78,7 @@ def drive(
                 stays_at_gates=stays_at_gates,
                 dispatching=dispatching,
                 on_event=on_event,
+                on_signal=on_signal,
             )
         )
     finally:
@@ -90,6 +93,7 @@ async def drive_async(
     stays_at_gates: bool = False,
     dispatching: Dispatching = "work",
     on_event: Callable[[Event], None] | None = None,
+    on_signal: Callable[[int], None] | None = None,
     implementation: WorkflowExecutionHooks | None = None,
     handle_signals: bool = True,
 ) -> RunReport:
@@ -101,7 +105,7 @@ async def drive_async(
     hook_points = _hook_points(run, members, recorder)
     recorder.on_event = _telling(hook_points, on_event) if dispatching == "work" else on_event
     context = _context(run, recorder, hook_points, interruption, implementation, one_pass=one_pass)
-    handled = _handle_signals(interruption, run.grace_ms) if handle_signals else ()
+    handled = _handle_signals(interruption, run.grace_ms, on_signal) if handle_signals else ()
     try:
         if dispatching == "work":
             await hook_points.open()
@@ -186,10 +190,12 @@ def _context(
         implementation=performer,
         environ=os.environ,
         tell_cancelled=tell_cancelled,
+        tell=tell_on_stderr,
         one_pass=one_pass,
         hook_points=hook_points,
         interruption=interruption,
-        clock=run.clock,
+        clock=run.steady_clock,
+        wall_clock=run.clock,
         attempts_directory=run.directory.attempts,
         working_directory=working_directory,
         workflow_directory=workflow_directory,
@@ -209,11 +215,19 @@ def _trusted_since(sessions: Sequence[Session], inode: int) -> int:
     return index
 
 
-def _handle_signals(interruption: Interruption, grace_ms: int) -> tuple[int, ...]:
+def _handle_signals(
+    interruption: Interruption, grace_ms: int, on_signal: Callable[[int], None] | None
+) -> tuple[int, ...]:
+    def stop(number: int) -> None:
+        is_first = interruption.signal is None
+        interruption.request(number, grace_ms)
+        if is_first and on_signal is not None:
+            on_signal(number)
+
     loop = asyncio.get_running_loop()
     numbers = (signal.SIGINT, signal.SIGTERM)
     for number in numbers:
-        loop.add_signal_handler(number, interruption.request, number, grace_ms)
+        loop.add_signal_handler(number, stop, number)
     return numbers
 
 

@@ -21,6 +21,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from hooks.definition.durations import spelt
 from hooks.errors import StorageError
 from hooks.events.payloads import EffectAttempted, EffectSettled, ErrorInfo, ReconcileResult
 from hooks.executors.base import Absent, CannotTell, Found, Later, LookUp
@@ -186,8 +187,8 @@ class _Performance:
         while True:
             try:
                 filled = effect_input.filled(self.attempt.run.environ)
-            except MissingSecretError:
-                await self._pause(next(pauses))
+            except MissingSecretError as error:
+                await self._ask_again(str(error), next(pauses))
                 continue
             self.attempt.use(filled)
             return filled.input
@@ -285,9 +286,9 @@ class _Performance:
                     if wait_ms <= 0:
                         await self._absent()
                         return
-                    await self._pause(wait_ms)
-                case Later():
-                    await self._pause(next(pauses))
+                    await self._ask_again("it is absent, which has to settle", wait_ms)
+                case Later(reason):
+                    await self._ask_again(reason, next(pauses))
                 case CannotTell(reason):
                     await self._doubt(reason)
 
@@ -327,7 +328,7 @@ class _Performance:
             attempt.inherited = False
             await self._execute(value)
             if attempt.state.is_dangling:
-                await self._pause(next(pauses))
+                await self._ask_again("sent again, and its outcome is still unknown", next(pauses))
 
     def _is_alive(self) -> bool:
         """Whether the time to live of the key is not over; a clock that went back counts as over."""
@@ -336,7 +337,7 @@ class _Performance:
         if effect.idempotency_ttl_ms is None:
             return False
         activity = self.attempt.run.state.activities[self.attempt.state.activity_id]
-        age = self.attempt.run.clock.now_ms() - activity.first_attempted_at[effect.idempotency_key]
+        age = self.attempt.run.wall_clock.now_ms() - activity.first_attempted_at[effect.idempotency_key]
         return 0 <= age < effect.idempotency_ttl_ms
 
     async def _doubt(self, reason: str) -> NoReturn:
@@ -353,8 +354,9 @@ class _Performance:
         )
         await self.attempt.run.recorder.commit()
 
-    async def _pause(self, duration_ms: int) -> None:
-        """Wait before asking again; whoever drives for one pass does not wait, and a stop or cancel ends it."""
+    async def _ask_again(self, reason: str, duration_ms: int) -> None:
+        """Wait before asking again, and say why. One pass does not wait; a stop or a cancel ends it."""
+        self.attempt.run.tell(f"{self.attempt.state.node_id}: {reason}; asked again in {spelt(duration_ms)}.")
         if self.attempt.run.one_pass:
             self.attempt.leave()
         match await self.attempt.pause(duration_ms):

@@ -379,7 +379,7 @@ class HookPoints:
 
         def accepts(field: str, value: Any) -> str | None:
             if field in _NOT_YET:
-                return f"{field} is not supported yet: nothing acts on it"
+                return "setting it is not supported yet"
             if field == "input" and isinstance(node, HostExecutorNode) and node.read_only:
                 return "the input of a read-only call cannot be changed"
             if field != "model_options" or not isinstance(node, SubagentNode):

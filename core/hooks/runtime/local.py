@@ -16,6 +16,7 @@ from hooks.runtime.execution_hooks import (
     Succeeded,
     WorkflowExecutionHooks,
 )
+from hooks.runtime.leftovers import tell_of_leftovers
 from hooks.runtime.sampling_loop import sample, settle_draw
 from hooks.runtime.work_engine import ExecuteWork, LocalWorkEngine
 
@@ -39,12 +40,12 @@ class LocalExecutionHooks(WorkflowExecutionHooks):
     ) -> DispatchOutcome:
         work = ExecuteWork(node.executor, _call(ctx, node, parsed_input))
         if ctx.leftover == "none":
-            return _outcome(await self._engine.execute(work))
+            return _outcome(ctx, await self._engine.execute(work))
         settled = await self._engine.reattach_execution(work) if ctx.leftover == "trusted" else None
         if settled is None:
-            await self._engine.end_leftovers(ctx.marker, ctx.grace_ms)
+            await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
             settled = Settled("unknown")
-        return _outcome(settled)
+        return _outcome(ctx, settled)
 
     def prepare_host_executor(
         self, executor_name: str, resolved_input: Any, *, working_directory: Path | None = None
@@ -86,7 +87,9 @@ def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> Ef
     )
 
 
-def _outcome(settled: Settled) -> DispatchOutcome:
+def _outcome(ctx: DispatchContext, settled: Settled) -> DispatchOutcome:
+    """What a call comes to; what it left behind is told."""
+    tell_of_leftovers(ctx, settled.leaked)
     error = settled.error
     if settled.outcome == "done" and error is None:
         return Succeeded(settled.output)

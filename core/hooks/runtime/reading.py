@@ -57,6 +57,10 @@ class Folding:
             raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
         return self._state
 
+    def has_ended(self) -> bool:
+        """Whether the events so far end the run."""
+        return self.state.ended is not None
+
     @property
     def definition(self) -> Workflow:
         if self._definition is None:

@@ -9,12 +9,13 @@ import secrets
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from hooks.clock import Clock, SystemClock
+from hooks.clock import Clock, SteadyClock, SystemClock
 from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to_json
 from hooks.errors import InDoubtError, RunIdTakenError, RunLockedError, UsageError
 from hooks.events.envelope import Actor
@@ -28,7 +29,7 @@ from hooks.events.payloads import (
     RunSucceeded,
     Session,
 )
-from hooks.ids import RUN_ID, RunId, new_run_id
+from hooks.ids import RunId, is_run_id_to_give, new_run_id
 from hooks.jsonio import canonical
 from hooks.kernel.apply import apply
 from hooks.kernel.reopening import nodes_to_reopen
@@ -49,7 +50,7 @@ INBOX_HOLDER_S = 5
 """How long a driver waits for the lock of one who only delivers a request."""
 
 
-@dataclass(slots=True)
+@dataclass
 class OpenRun:
     """A run whose driver we are, until `close`."""
 
@@ -69,6 +70,11 @@ class OpenRun:
     @property
     def run_id(self) -> RunId:
         return self.state.run_id
+
+    @cached_property
+    def steady_clock(self) -> SteadyClock:
+        """The time this driver goes by: never before the last event, never standing still."""
+        return SteadyClock(self.clock, not_before=self.state.timestamp)
 
     def view(self) -> RunView:
         """The run as it stands, for looking at; nobody drives it between two calls of `drive`."""
@@ -117,10 +123,11 @@ def start_run(
     RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
     """
     clock = clock or SystemClock()
-    if run_id is not None and not RUN_ID.match(run_id):
+    if run_id is not None and not is_run_id_to_give(run_id):
         raise UsageError(
             f"{run_id!r} cannot be a run id.",
-            fix="Use up to 100 letters, digits, `_`, `.` and `-`, not beginning with a dot.",
+            fix="Use up to 100 letters, digits, `_`, `.` and `-`, beginning with none of the last two; "
+            "`last` means the newest run.",
         )
     workflow_json = workflow_to_json(workflow)
     hooks = resolve_hook_set([*hook_entries, *workflow.hooks])
@@ -181,19 +188,20 @@ def open_existing(
     max_concurrency: int | None = None,
     clock: Clock | None = None,
     role: LockRole = "driver",
+    will_move: bool = False,
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
-    Waits a few seconds for one who only delivers a request. Raises RunLockedError, RunCopiedError unless `take_over`,
-    CorruptRunError, StorageError.
+    Waits a few seconds for one who only delivers a request. Raises RunLockedError, CorruptRunError, StorageError, and
+    RunCopiedError unless `take_over`, or unless it has ended and will not be moved (`will_move`: not even then).
     """
     clock = clock or SystemClock()
-    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role)
+    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role, will_move=will_move)
     inode = directory.path.stat().st_ino
     resume: ResumeStarted | None = ResumeStarted(
         session=this_session(inode), taken_over=opened.taken_over, max_concurrency=max_concurrency
     )
-    if opened.taken_over and resume is not None:
+    if opened.taken_over and folding.state.ended is None and resume is not None:
         # At once, even if this driver decides nothing: the next one need not be told again.
         apply(folding.state, opened.log.add("system", resume, clock.now_ms()))
         opened.log.flush()
@@ -213,13 +221,20 @@ def open_existing(
     )
 
 
-def _open(directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole) -> tuple[Folding, OpenedRun]:
+def _open(
+    directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole, will_move: bool
+) -> tuple[Folding, OpenedRun]:
     give_up_at = time.monotonic() + INBOX_HOLDER_S
     while True:
         folding = Folding(directory)
         try:
             return folding, open_run(
-                directory, role=role, now_ms=clock.now_ms(), take_over=take_over, receive=folding.receive
+                directory,
+                role=role,
+                now_ms=clock.now_ms(),
+                take_over=take_over,
+                has_ended=(lambda: False) if will_move else folding.has_ended,
+                receive=folding.receive,
             )
         except RunLockedError:
             holder = directory.driver()
@@ -243,7 +258,7 @@ def reopen_run(
     Durable when this returns, with the driver's lock held; `drive` then moves it. Raises InDoubtError while an effect
     is in doubt, UsageError for a run that has not failed.
     """
-    run = open_existing(directory, grace_ms=grace_ms, max_concurrency=max_concurrency, clock=clock)
+    run = open_existing(directory, grace_ms=grace_ms, max_concurrency=max_concurrency, clock=clock, will_move=True)
     try:
         _require_reopenable(run)
         _, recorder = recorder_of(run)
@@ -303,4 +318,4 @@ def recorder_of(run: OpenRun) -> tuple[list[HookSetMember], Recorder]:
     changed_files = [member.after for member in changed if not member.missing]
     if changed_files:
         prelude.append(HookSetChanged(changed=changed_files))
-    return members, Recorder(run.log, run.blobs, run.state, run.clock, prelude)
+    return members, Recorder(run.log, run.blobs, run.state, run.steady_clock, prelude)

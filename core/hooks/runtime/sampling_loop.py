@@ -7,6 +7,7 @@ implementation of `WorkflowExecutionHooks` of one's own calls it where it wants 
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -21,10 +22,11 @@ from hooks.events.payloads import (
     ValidationFinished,
 )
 from hooks.ids import generation_id
-from hooks.jsonio import parse
+from hooks.jsonio import parse_strict
 from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
 from hooks.kernel.state import AttemptState
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
+from hooks.runtime.leftovers import tell_of_leftovers
 from hooks.runtime.output_check import schema_problem
 from hooks.runtime.work_engine import GenerateWork, WorkEngine
 
@@ -109,13 +111,15 @@ class _SamplingLoop:
             if generation is not None:
                 self._finish(generation, _elapsed_ms(started))
                 return
-        await self._engine.end_leftovers(self._ctx.marker, self._ctx.grace_ms)
+        ctx = self._ctx
+        await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
         self._ctx.recorder.record(
             GenerationFinished(**self._who, generation_id=open_draw.generation_id, draw=1, interrupted=True)
         )
 
     def _finish(self, generation: Generation | AgentError, latency_ms: int) -> None:
         recorder = self._ctx.recorder
+        tell_of_leftovers(self._ctx, generation.leaked)
         if isinstance(generation, AgentError):
             finished = GenerationFinished(
                 **self._who,
@@ -178,18 +182,36 @@ class _SamplingLoop:
             recorder.record(ValidationFinished(**self._who, draw=draw.draw, validations=[verdict]))
         if reason is None:
             return Succeeded(value)
-        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}", outcome="done")
+        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}. {_shown(text)}", outcome="done")
+
+
+_FENCED = re.compile(r"^[ \t]*```[^`\n]*\n(?P<body>.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
+_SHOWN = 300
 
 
 def _parse_answer(text: str) -> tuple[Any, str | None]:
     """The JSON value an answer holds, alone or as its only fenced block, and why there is none."""
-    body = text.strip()
-    if body.startswith("```") and body.endswith("```") and "\n" in body:
-        body = body[body.index("\n") : -3]
+    if not text.strip():
+        return None, "the answer is empty"
     try:
-        return parse(body.encode()), None
+        return parse_strict(text.strip().encode()), None
     except (JsonBorderError, UnicodeEncodeError) as error:
-        return None, f"the answer is not JSON: {error}"
+        reason = f"the answer is not JSON: {error}"
+    blocks = [match["body"] for match in _FENCED.finditer(text)]
+    if len(blocks) != 1:
+        return None, f"{reason}; it has {len(blocks)} fenced blocks, of which one would do" if blocks else reason
+    try:
+        return parse_strict(blocks[0].strip().encode()), None
+    except (JsonBorderError, UnicodeEncodeError) as error:
+        return None, f"the fenced block of the answer is not JSON: {error}"
+
+
+def _shown(text: str) -> str:
+    """The beginning of an answer, for whoever has to see why it did not do."""
+    if not text.strip():
+        return "The agent printed nothing."
+    more = f"… (+{len(text) - _SHOWN:,} characters)" if len(text) > _SHOWN else ""
+    return f"The answer: {text[:_SHOWN]!r}{more}"
 
 
 def _agent_failed(finished: GenerationFinished) -> Failed:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
+from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
 from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
 from hooks.expressions.secrets import MissingSecretError, fill_secrets, secrets_named
@@ -137,6 +138,12 @@ class Step:
             announce=self.announce_stop,
         )
 
+    async def end_leftovers(self) -> None:
+        """End what a driver that is gone had started; nothing has been bound for it here, so its secrets go by name."""
+        environ = self.run.environ
+        known = {name: environ[name] for name in self.node.secrets if name in environ}
+        await self.run.end_leftovers(self.marker, self.grace_ms, self.directory, Masker(known) if known else None)
+
     async def announce_stop(self, reason: StopReason) -> None:
         self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
         await self.run.recorder.commit()
@@ -214,7 +221,7 @@ class Step:
     def stop_error(self, reason: StopReason) -> ErrorInfo:
         match reason:
             case "timeout":
-                message = f"It ran longer than its timeout of {self.timeout_ms} ms and was ended."
+                message = f"It ran longer than its timeout of {spelt(self.timeout_ms or 0)} and was ended."
                 return step_error("Timeout", "timeout", message)
             case "cancel":
                 return step_error("Cancelled", "cancelled", "It was cancelled while it was running.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hooks.errors import HooksError
+from hooks.errors import HooksError, message_of
 from hooks.events.payloads import ErrorClass, ErrorInfo
 
 MAX_MESSAGE = 4_000
@@ -36,7 +36,7 @@ def step_error(code: str, error_class: ErrorClass, message: str, **details: Any)
 
 def error_of_exception(error: Exception) -> ErrorInfo:
     """An exception that an implementation, or this program, was not expected to raise."""
-    message = error.message if isinstance(error, HooksError) else str(error)
+    message = error.message if isinstance(error, HooksError) else message_of(error)
     return step_error(type(error).__name__, "fatal", message or type(error).__name__)
 
 

@@ -16,6 +16,8 @@ from hooks.definition.model import AgentDeclaration, Workflow
 from hooks.executors.base import EffectCall, Executor, LookUp, Settled
 from hooks.executors.registry import make_executor
 from hooks.processes.ending import kill_marked
+from hooks.processes.running import mask_captured
+from hooks.secrets import Masker
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class WorkEngine(Protocol):
     async def look_up(self, work: ExecuteWork) -> LookUp:
         """Whether a call of which nobody knows how it ended did happen."""
 
-    async def end_leftovers(self, marker: str, grace_ms: int) -> None:
-        """End whatever still runs for an attempt whose outcome is not wanted any more."""
+    async def end_leftovers(self, marker: str, grace_ms: int, directory: Path, masker: Masker | None) -> None:
+        """End whatever still runs for an attempt whose outcome is not wanted any more, and mask what it has printed."""
 
 
 class LocalWorkEngine:
@@ -91,5 +93,8 @@ class LocalWorkEngine:
     async def look_up(self, work: ExecuteWork) -> LookUp:
         return await self.executor(work.executor).look_up(work.call)
 
-    async def end_leftovers(self, marker: str, grace_ms: int) -> None:
-        await kill_marked(marker, grace_ms)
+    async def end_leftovers(self, marker: str, grace_ms: int, directory: Path, masker: Masker | None) -> None:
+        try:
+            await kill_marked(marker, grace_ms)
+        finally:
+            await mask_captured(directory, masker)

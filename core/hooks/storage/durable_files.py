@@ -21,22 +21,27 @@ from hooks.regular_files import NotARegularFileError, open_regular_descriptor, r
 
 Durability: TypeAlias = Literal["strict", "relaxed"]
 
+GO_ON = ", then go on with `hooks recover`."
+"""How a fix ends; who knows that no run was begun says something else (run_creation.py)."""
+
 _FIXES = {
-    errno.ENOSPC: "Free space on that file system, then go on with `hooks recover`.",
-    errno.EDQUOT: "Free space within the quota, then go on with `hooks recover`.",
-    errno.EFBIG: "Raise the file size limit (`ulimit -f`), then go on with `hooks recover`.",
+    errno.ENOSPC: f"Free space on that file system{GO_ON}",
+    errno.EDQUOT: f"Free space within the quota{GO_ON}",
+    errno.EFBIG: f"Raise the file size limit (`ulimit -f`){GO_ON}",
+    errno.EEXIST: "Name a directory: use another `--runs-dir`.",
+    errno.ENOTDIR: "Name a directory: use another `--runs-dir`.",
     errno.EROFS: "Mount the file system writable, or use another `--runs-dir`.",
     errno.EACCES: "Make it readable and writable for this user, or use another `--runs-dir`.",
     errno.EPERM: "Make it readable and writable for this user, or use another `--runs-dir`.",
-    errno.EMFILE: "Raise the limit of open files (`ulimit -n`), then go on with `hooks recover`.",
-    errno.EIO: "Check the disk (`dmesg`), then go on with `hooks recover`.",
+    errno.EMFILE: f"Raise the limit of open files (`ulimit -n`){GO_ON}",
+    errno.EIO: f"Check the disk (`dmesg`){GO_ON}",
 }
 
 
 def storage_error(action: str, path: Path, error: OSError) -> StorageError:
     """What to raise for `error`: "cannot <action> <path>", the system's reason, and a fix."""
     reason = error.strerror or str(error)
-    fix = _FIXES.get(error.errno or 0, "Remove the cause, then go on with `hooks recover`.")
+    fix = _FIXES.get(error.errno or 0, f"Remove the cause{GO_ON}")
     return StorageError(f"Cannot {action} {path}: {reason}.", fix=fix)
 
 

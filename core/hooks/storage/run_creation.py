@@ -18,7 +18,14 @@ from typing import TypeAlias
 from hooks.errors import CorruptRunError, RunIdTakenError, RunLockedError, StorageError
 from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import Payload
-from hooks.storage.durable_files import Durability, make_directories, storage_error, sync_directory, write_new_file
+from hooks.storage.durable_files import (
+    GO_ON,
+    Durability,
+    make_directories,
+    storage_error,
+    sync_directory,
+    write_new_file,
+)
 from hooks.storage.event_log import EventLog
 from hooks.storage.locks import DriverLock, LockRole
 from hooks.storage.log_reader import Position
@@ -56,6 +63,23 @@ def create_run(
     RunIdTakenError if there is such a run, StorageError if the disk fails. Nothing of the run is there then, unless the
     very last sync failed, that of its name.
     """
+    try:
+        return _create(runs_dir, run_id, workflow_json, first_payloads, now_ms, durability, role)
+    except StorageError as error:
+        # There is nothing to go on with.
+        error.fix = error.fix and error.fix.replace(GO_ON, ", then start it again: nothing was started.")
+        raise
+
+
+def _create(
+    runs_dir: Path,
+    run_id: str,
+    workflow_json: bytes,
+    first_payloads: FirstPayloads,
+    now_ms: int,
+    durability: Durability,
+    role: LockRole,
+) -> CreatedRun:
     make_directories(runs_dir, durability, mode=0o777)
     remove_abandoned(runs_dir)
     building, lock = _begin(runs_dir, run_id, role)

@@ -173,7 +173,11 @@ def _is_of(first: Event | None, workflow_id: str | None) -> bool:
 
 
 def _unknown(runs_dir: Path, word: str, names: list[str]) -> NotFoundError:
-    if len(word) < _SHORTEST_PREFIX:
+    if word.startswith("last"):
+        fix = "Write `last`, `last~N` (N before the last) or `last:WORKFLOW`."
+    elif word and os.path.isdir(word):
+        fix = f"The directory {word} here is no run directory: it has no events.jsonl."
+    elif len(word) < _SHORTEST_PREFIX:
         fix = f"A prefix needs at least {_SHORTEST_PREFIX} characters; `hooks ls` lists the runs."
     elif close := difflib.get_close_matches(word, names, n=3):
         fix = f"Did you mean {' or '.join(close)}?"

@@ -54,6 +54,7 @@ def open_run(
     role: LockRole,
     now_ms: int,
     take_over: bool = False,
+    has_ended: Callable[[], bool] = lambda: False,
     durability: Durability | None = None,
     receive: Callable[[Event], object] | None = None,
 ) -> OpenedRun:
@@ -64,7 +65,9 @@ def open_run(
     caller's to add.
 
     Raises RunLockedError, CorruptRunError (nothing was changed), StorageError, and RunCopiedError unless `take_over`
-    if the directory is not the one its last driver worked in. The lock is free again then.
+    if the directory is not the one its last driver worked in. A copy of a run that `has_ended`, asked when all events
+    were received, is opened like the original: there is nothing left in it that could be done twice. After an error the
+    lock is free again.
     """
     if not os.path.isdir(directory.path):
         raise NotFoundError(f"There is no run directory {directory.path}.", fix="`hooks ls` lists the runs.")
@@ -72,7 +75,7 @@ def open_run(
         raise CorruptRunError("the log is missing", file=str(directory.log))
     lock = DriverLock.acquire(directory.lock, role=role, run_id=directory.run_id)
     try:
-        return _open_locked(directory, lock, now_ms, take_over, durability, receive)
+        return _open_locked(directory, lock, now_ms, lambda: take_over or has_ended(), durability, receive)
     except BaseException:
         lock.release()
         raise
@@ -82,7 +85,7 @@ def _open_locked(
     directory: RunDirectory,
     lock: DriverLock,
     now_ms: int,
-    take_over: bool,
+    may_be_copy: Callable[[], bool],
     durability: Durability | None,
     receive: Callable[[Event], object] | None,
 ) -> OpenedRun:
@@ -94,7 +97,7 @@ def _open_locked(
     created, inode = _read_all(reader, directory, receive)
     workflow_json = read_workflow(directory, created)
     taken_over = inode != directory.path.stat().st_ino
-    if taken_over and not take_over:
+    if taken_over and not may_be_copy():
         raise RunCopiedError(directory.run_id)
     repaired = _cut_tail(directory, reader.torn_tail, durability) if reader.torn_tail else None
     directory.make_subdirectories(durability)

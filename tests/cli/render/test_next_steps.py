@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hooks.events.payloads import ErrorInfo
 from hooks.kernel.state import RunState
 from hooks.kernel.status import run_status
 from hooks_cli.render.next_steps import next_steps
@@ -21,7 +22,8 @@ def test_a_run_that_has_not_gone_on_is_recovered() -> None:
 
 
 def test_a_failed_step_is_looked_at_and_tried_again() -> None:
-    state = Simulation(workflow(agent("a"), agent("b")), world={("b", 1): FATAL}).run()
+    exited = ErrorInfo(error_code="ExitStatus", error_class="fatal", error_message="exit code 1")
+    state = Simulation(workflow(agent("a"), agent("b")), world={("b", 1): exited}).run()
 
     assert steps(state) == ["hooks show r --node b", "hooks logs r b --stderr", "hooks retry r"]
 

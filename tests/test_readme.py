@@ -1,0 +1,92 @@
+"""What README tells a newcomer to type works as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import CommandLine
+from tests.definition.builders import HEAD, ONE_NODE, load
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+FIRST_WORKFLOW, AGENTS, HOOKS, LOOPS = blocks("yaml")
+(POLICY,) = blocks("python")
+
+
+def test_the_first_workflow_runs_in_a_git_repository(tmp_path: Path) -> None:
+    commit(tmp_path, "Add a door")
+    cli = CommandLine(tmp_path)
+    cli.write("workflow.yaml", FIRST_WORKFLOW)
+
+    assert cli.hooks("validate", "workflow.yaml").code == 0
+    ended = cli.hooks("run", "workflow.yaml")
+
+    assert ended.code == 0, ended.err
+    assert (tmp_path / "NOTES.md").read_text() == "## Changes\n\n- Add a door\n"
+
+
+def test_the_agents_and_hooks_it_shows_are_well_formed() -> None:
+    agents = {agent.name for agent in load(HEAD + AGENTS + ONE_NODE).agents}
+    asked = "agents: {w: {kind: command, argv: [w]}}\nnodes:\n  a: {agent: w, prompt: x}\n"
+    file_step = "  b: {executor: file, input: {path: x, content: y}}\n"
+
+    assert agents == {"model", "local"}
+    assert [hook.name for hook in load(HEAD + HOOKS + asked + file_step).hooks] == ["no-friday", "cap"]
+
+
+@pytest.mark.parametrize(("prompt", "code"), [("plain", 0), ("a secret", 3)])
+def test_the_python_hook_it_shows_does_what_it_says(tmp_path: Path, prompt: str, code: int) -> None:
+    cli = CommandLine(tmp_path)
+    cli.write("budget.py", POLICY)
+    cli.write(
+        "w.yaml",
+        "workflow_id: w\nversion: 1\n"
+        "agents: {a: {kind: command, argv: [printf, '%s'], options: {temperature: ['t={value}']}}}\n"
+        "hooks: [{on: component_pre_execute, python: './budget.py:cap'}]\n"
+        f"nodes: {{a: {{agent: a, prompt: {prompt}}}}}\n",
+    )
+
+    ended = cli.hooks("run", "w.yaml")
+
+    assert ended.code == code, ended.err
+    assert code or ended.document == {"a": "t=0"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        ("", 0),
+        ("echo deny", 0),
+        ("""echo '{"systemMessage": "look"}'""", 0),
+        ("""echo '{"decision": "block", "reason": "not on a Friday", "code": "E1"}'""", 3),
+        ("echo no >&2; exit 2", 3),
+        ("exit 1", 3),
+        ("""echo '{"blok": true}'""", 3),
+    ],
+)
+def test_the_answers_of_a_hook_command_mean_what_the_table_says(tmp_path: Path, answer: str, code: int) -> None:
+    cli = CommandLine(tmp_path)
+    (tmp_path / "policy.sh").write_text(f"#!/bin/sh\ncat > payload.json\n{answer}\n")
+    (tmp_path / "policy.sh").chmod(0o755)
+    cli.write("hooks.yaml", "- {on: component_pre_execute, argv: [./policy.sh]}\n")
+    cli.write("w.yaml", f"{HEAD}version: 1\nnodes: {{a: {{executor: shell, input: {{argv: [echo, x]}}}}}}\n")
+
+    assert cli.hooks("run", "w.yaml", "--hooks", "hooks.yaml").code == code
+
+
+def commit(repository: Path, subject: str) -> None:
+    who = {f"GIT_{role}_{what}": "a@example.org" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    environment = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnull, **who}
+    subprocess.run(["git", "init", "--quiet"], cwd=repository, env=environment, check=True)
+    words = ["git", "commit", "--quiet", "--allow-empty", "--message", subject]
+    subprocess.run(words, cwd=repository, env=environment, check=True)
