@@ -154,27 +154,45 @@ def test_the_schema_of_all_payloads_tells_them_apart(cli: CommandLine) -> None:
 def test_doctor_and_list_flag_files_that_would_fail(notes: CommandLine) -> None:
     notes.write(
         "more.yaml",
-        "- {name: gone, on: run_started, argv: [./gone.sh]}\n"
         "- {name: behind, on: run_started, argv: [python3, behind.py]}\n"
         "- {name: nobody, on: run_started, argv: [no-such-program]}\n",
     )
-    (notes.directory / "hours.sh").chmod(0o644)
 
     doctor = notes.hooks("doctor", "notes.yaml", "--hooks", "more.yaml", "--json")
     listed = notes.hooks("policy", "list", "notes.yaml", "--hooks", "more.yaml").out
 
-    place = notes.directory
     expected = {
-        ("hours", f"{place}/hours.sh is not executable (chmod +x {place}/hours.sh)"),
-        ("look", f"{place}/hours.sh is not executable (chmod +x {place}/hours.sh)"),
-        ("gone", f"there is no file {place}/gone.sh"),
-        ("behind", f"there is no file {place}/behind.py"),
+        ("behind", f"there is no file {notes.directory}/behind.py"),
         ("nobody", "there is no program 'no-such-program' in PATH"),
     }
     assert doctor.code == 1
     assert {(each["hook"], each["problem"]) for each in doctor.document["problems"]} == expected
     for hook, problem in expected:
         assert f"  ! {hook}: {problem}" in listed
+
+
+def test_doctor_tells_of_a_file_that_cannot_be_used_at_all(notes: CommandLine) -> None:
+    (notes.directory / "hours.sh").chmod(0o644)
+
+    doctor = notes.hooks("doctor", "notes.yaml")
+
+    assert doctor.code == 1
+    assert f"notes.yaml:4:42: {notes.directory}/hours.sh is not executable" in doctor.out
+
+
+def test_doctor_flags_a_pinned_file_that_is_not_executable_any_more(notes: CommandLine) -> None:
+    notes.write("waiting.yaml", WORKFLOW.replace("    input:", "    human_gate: {prompt: Go?}\n    input:"))
+    run_id = notes.hooks("run", "waiting.yaml").run_id
+    path = notes.directory / "hours.sh"
+    path.chmod(0o644)
+
+    doctor = notes.hooks("doctor", "--json")
+
+    problem = f"{path} is not executable (chmod +x {path})"
+    assert {(each["run"], each["hook"], each["problem"]) for each in doctor.document["problems"]} == {
+        (run_id, "hours", problem),
+        (run_id, "look", problem),
+    }
 
 
 def test_doctor_says_which_hooks_of_unfinished_runs_have_changed(notes: CommandLine) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from hooks.definition.model import HookEntry
-from hooks.errors import HooksError
+from hooks.errors import DefinitionError, HooksError
 from hooks.events.payloads import HookSetMember
 from hooks.pipeline.inspection import file_faults, member_faults
 from hooks.runtime.reading import read_run
@@ -41,7 +41,12 @@ def doctor(
 def _of_declared(files: list[str] | list[None], hooks: list[Path]) -> Iterator[dict[str, Any]]:
     told = set()
     for file in files:
-        for member in declared_policies(file, hooks).members:
+        try:
+            members = declared_policies(file, hooks).members
+        except DefinitionError as error:
+            yield from (_problem(None, problem.message, str(problem.place)) for problem in error.problems)
+            continue
+        for member in members:
             where = (member.name, member.declared_in)
             if where not in told:
                 told.add(where)
@@ -68,10 +73,11 @@ def _entry(member: HookSetMember) -> HookEntry:
     return msgspec.convert(member.entry, HookEntry)
 
 
-def _problem(hook: str, problem: str, declared_in: str, run: str | None = None) -> dict[str, Any]:
+def _problem(hook: str | None, problem: str, declared_in: str, run: str | None = None) -> dict[str, Any]:
     return {"hook": hook, "problem": problem, "declared_in": declared_in, "run": run}
 
 
 def _line(problem: dict[str, Any]) -> str:
     run = f"run {problem['run']}: " if problem["run"] else ""
-    return neutralise(f"{run}hook {problem['hook']} ({problem['declared_in']}): {problem['problem']}") + "\n"
+    hook = f"hook {problem['hook']} ({problem['declared_in']})" if problem["hook"] else problem["declared_in"]
+    return neutralise(f"{run}{hook}: {problem['problem']}") + "\n"
