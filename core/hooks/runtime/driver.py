@@ -159,7 +159,7 @@ class Driver:
         }
         activities = [node.activity.activity_id for node in nodes.values() if node.activity is not None]
         await self._run.tell_cancelled(activities, [*nodes])
-        await self._run.hook_points.activities_cancelled(activities, [*nodes])
+        self._run.hook_points.observers.activities_cancelled(activities, [*nodes], self._run.now())
 
     def _start(self, action: Action, may_start: bool) -> None:
         match action:

@@ -19,7 +19,8 @@ from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.context import RunContext
 from hooks.runtime.driver import Dispatching, Driver
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
-from hooks.runtime.hook_points import HookPoints, tell_on_stderr
+from hooks.runtime.hook_asker import HookAsker, tell_on_stderr
+from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
 from hooks.runtime.reading import RunView
 from hooks.runtime.recorder import Recorder
@@ -109,10 +110,10 @@ async def drive_async(
     try:
         if dispatching == "work":
             await hook_points.open()
-            hook_points.catch_up()
+            hook_points.observers.catch_up()
         await _recover(run, recorder, context.implementation)
         await Driver(context, run.directory, dispatching=dispatching).drive(stays_at_gates=stays_at_gates)
-        await hook_points.finish()
+        await hook_points.observers.finish()
     finally:
         await hook_points.close()
         for number in handled:
@@ -126,7 +127,7 @@ def _telling(hook_points: HookPoints, on_event: Callable[[Event], None] | None) 
     def tell(event: Event) -> None:
         if on_event is not None:
             on_event(event)
-        hook_points.observe(event)
+        hook_points.observers.observe(event)
 
     return tell
 
@@ -153,9 +154,7 @@ def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recor
         states=run.state.plugin_states,
     )
     return HookPoints(
-        pipeline,
-        recorder,
-        run.definition,
+        HookAsker(pipeline, recorder, run.definition),
         now=lambda: run.state.now(run.clock.now_ms()),
         environ=os.environ,
     )

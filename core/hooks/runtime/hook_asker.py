@@ -1,0 +1,71 @@
+"""Putting one question to the hooks: show only what is durable, record what was said before it is acted on."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, WorkNode
+from hooks.kernel.state import AttemptState
+from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
+from hooks.pipeline.payload_parts import Occasion, RunOccasion
+from hooks.pipeline.pipeline import Pipeline
+from hooks.runtime.recorder import Recorder
+
+
+def tell_on_stderr(message: str) -> None:
+    """Show what a hook has to say; control characters are taken out."""
+    with suppress(OSError, ValueError):  # a stderr that is closed must not stop the run; the log has the message
+        print("".join(character if character.isprintable() else " " for character in message), file=sys.stderr)
+
+
+class HookAsker:
+    """Asks the hooks of a run, and knows what there is to ask about."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        recorder: Recorder,
+        definition: Workflow,
+        tell: Callable[[str], None] = tell_on_stderr,
+    ) -> None:
+        self.pipeline = pipeline
+        self.recorder = recorder
+        self.definition = definition
+        self.tell = tell
+
+    async def ask(self, dispatch: Dispatch) -> Verdict:
+        if not self.pipeline.listens(dispatch.hook, dispatch.subject):
+            return Verdict()
+        await self.recorder.commit()
+        verdict = await self.pipeline.dispatch(dispatch)
+        for message in verdict.messages:
+            self.tell(message)
+        if verdict.decided is not None:
+            self.recorder.record(verdict.decided, "system")
+            await self.recorder.commit()
+        return verdict
+
+    def run_occasion(self) -> RunOccasion:
+        return RunOccasion(self.recorder.state, self.definition, self.recorder.resolve)
+
+    def occasion(self, attempt: AttemptState) -> Occasion:
+        node = self.recorder.state.definition_of(attempt)
+        assert isinstance(node, SubagentNode | HostExecutorNode), "only steps have hook points"
+        return Occasion(self.recorder.state, self.definition, node, attempt, self.recorder.resolve)
+
+    def subject_of(self, node_id: str | None) -> Subject:
+        for scope in self.recorder.state.scopes.values():
+            if node_id and node_id in scope.graph.position:
+                node = scope.graph.nodes[scope.graph.position[node_id]]
+                if isinstance(node, SubagentNode | HostExecutorNode):
+                    return self.subject(node)
+                return Subject(self.definition.workflow_id, node.id)
+        return Subject(self.definition.workflow_id)
+
+    def subject(self, node: WorkNode) -> Subject:
+        workflow = self.definition.workflow_id
+        if isinstance(node, SubagentNode):
+            return Subject(workflow, node.id, "AgentStep", agent=node.agent)
+        return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
