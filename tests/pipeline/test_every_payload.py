@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from hooks.definition.hook_points import RULES, HookType
@@ -12,10 +13,18 @@ from hooks.kernel.state import DecidedHook, WaitState
 from hooks.pipeline.effect_payloads import effect_post_settle
 from hooks.pipeline.hook_points import HOOK_POINTS, read_payload, to_document
 from hooks.pipeline.lazy_payload import payload_of
+from hooks.pipeline.payloads import component_pre_execute
 from hooks.pipeline.run_payloads import wait_resolved
 from hooks.pipeline.samples import SAMPLE_INPUTS, sample_payload
-from tests.pipeline.builders import RUN, START, occasion, who
+from hooks.pipeline.sampling_payloads import (
+    generation_error,
+    generation_post_call,
+    generation_pre_call,
+    sampling_loop_start,
+)
+from tests.pipeline.builders import RUN, START, drawn, occasion, started_run, who
 from tests.pipeline.every_point import DISPATCHED, GATE, KEY, attempted, payload_at, run_occasion, settled
+from tests.pipeline.every_point import ERROR as ERROR_INFO
 
 OF_THE_RUN = {
     "schema_version": 1,
@@ -192,6 +201,49 @@ def test_the_results_of_a_check_can_be_turned_and_not_be_added_to() -> None:
     assert point.why_not_changed(document, "results", [{**result, "passed": False}]) == (
         "only effective_passed and reason of a result can be changed, not passed of results[0]"
     )
+
+
+def test_metadata_is_that_of_the_workflow_then_of_the_node_then_of_the_run() -> None:
+    """runCreated holds the workflow's and the run's together."""
+    state = started_run()
+    assert state.created is not None
+    state.created = msgspec.structs.replace(state.created, metadata={"team": "all", "tier": 2, "ticket": "T-1"})
+
+    assert component_pre_execute(occasion(state))["user_metadata"] == {"team": "docs", "tier": 2, "ticket": "T-1"}
+
+
+# ---- draws ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_begins_with_what_component_pre_execute_has_left() -> None:
+    one = sampling_loop_start(occasion(started_run()))
+    several = started_run(
+        strategy={"strategy": "best_of", "loop_budget": 4},
+        requirements=sample_payload(HookType.SAMPLING_LOOP_START)["requirements"],
+    )
+    best = sampling_loop_start(occasion(several))
+
+    assert (one["strategy_name"], one["loop_budget"], one["requirements"]) == ("RejectionSamplingStrategy", 1, [])
+    assert (best["strategy_name"], best["loop_budget"]) == ("BestOfStrategy", 4)
+    for document in (one, best):
+        assert to_document(read_payload(document)) == document
+
+
+def test_a_draw_before_and_after() -> None:
+    state = drawn(started_run())
+    here = occasion(state)
+    failed = msgspec.structs.replace(here.attempt.draws[0], draw=2, text=None, error=ERROR_INFO)
+    before = generation_pre_call(here, draw=1, at=START)
+    after = generation_post_call(here, here.attempt.draws[0], START)
+    error = generation_error(here, failed, START)
+
+    assert (before["prompt"], before["model_options"], before["agent"]) == ("Write.", {"temperature": 1}, "writer")
+    assert (after["prompt"], after["model_output"]["text"], after["usage"]) == ("Write.", "Notes.", {"tokens": 7})
+    assert (error["exception"], error["error_class"]) == (ERROR, "retryable")
+    assert [document["request_id"][-1] for document in (before, after, error)] == ["1", "1", "2"]
+    assert before["generation_id"] == after["generation_id"] != error["generation_id"]
+    for document in (before, after, error):
+        assert to_document(read_payload(document)) == document
 
 
 # ---- made at the first look ----------------------------------------------------------------------------------------

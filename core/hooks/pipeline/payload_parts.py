@@ -75,7 +75,7 @@ def run_fields(occasion: RunOccasion, point: HookType, at: int, *, ordinal: int)
         "request_id": f"{state.run_id}::{point}::{ordinal}",
         "timestamp": iso_time(at),
         "params": occasion.resolve(state.created.params),
-        "user_metadata": {**occasion.workflow.metadata, **occasion.resolve(state.created.metadata)},
+        "user_metadata": {**occasion.workflow.metadata, **_given_metadata(occasion)},
         "verdict": None,
     }
 
@@ -83,9 +83,9 @@ def run_fields(occasion: RunOccasion, point: HookType, at: int, *, ordinal: int)
 def attempt_fields(occasion: Occasion, point: HookType, at: int, *, ordinal: int) -> PayloadDocument:
     """What every payload about an attempt has."""
     state, attempt = occasion.state, occasion.attempt
-    assert state.created is not None
+    run = RunOccasion(state, occasion.workflow, occasion.resolve)
     return {
-        **run_fields(RunOccasion(state, occasion.workflow, occasion.resolve), point, at, ordinal=ordinal),
+        **run_fields(run, point, at, ordinal=ordinal),
         "node_id": attempt.node_id,
         "activity_id": attempt.activity_id,
         "attempt_id": attempt.attempt_id,
@@ -96,9 +96,18 @@ def attempt_fields(occasion: Occasion, point: HookType, at: int, *, ordinal: int
         "user_metadata": {
             **occasion.workflow.metadata,
             **occasion.node.metadata,
-            **occasion.resolve(state.created.metadata),
+            **_given_metadata(run),
         },
     }
+
+
+def _given_metadata(occasion: RunOccasion) -> dict[str, Json]:
+    """What was given with the run itself; runCreated has that of the workflow as well, which a node's own goes over."""
+    created = occasion.state.created
+    assert created is not None
+    of_workflow = occasion.workflow.metadata
+    merged = occasion.resolve(created.metadata)
+    return {key: value for key, value in merged.items() if key not in of_workflow or of_workflow[key] != value}
 
 
 def action_fields(occasion: Occasion) -> PayloadDocument:
