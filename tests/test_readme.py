@@ -41,19 +41,19 @@ def test_the_agents_and_hooks_it_shows_are_well_formed() -> None:
     file_step = "  b: {executor: file, input: {path: x, content: y}}\n"
 
     assert agents == {"model", "local"}
-    assert [hook.name for hook in load(HEAD + HOOKS + asked + file_step).hooks] == ["no-friday", "cap"]
+    assert [hook.name for hook in load(HEAD + HOOKS + asked + file_step).hooks] == ["no-friday", "guard", "Budget"]
 
 
-@pytest.mark.parametrize(("prompt", "code"), [("plain", 0), ("a secret", 3)])
-def test_the_python_hook_it_shows_does_what_it_says(tmp_path: Path, prompt: str, code: int) -> None:
+@pytest.mark.parametrize(("steps", "code"), [(100, 0), (0, 3)])
+def test_the_python_hook_it_shows_does_what_it_says(tmp_path: Path, steps: int, code: int) -> None:
     cli = CommandLine(tmp_path)
-    cli.write("budget.py", POLICY)
+    cli.write("budget.py", POLICY.replace("> 100", f"> {steps}"))
     cli.write(
         "w.yaml",
         "workflow_id: w\nversion: 1\n"
         "agents: {a: {kind: command, argv: [printf, '%s'], options: {temperature: ['t={value}']}}}\n"
-        "hooks: [{on: component_pre_execute, python: './budget.py:cap'}]\n"
-        f"nodes: {{a: {{agent: a, prompt: {prompt}}}}}\n",
+        "hooks: [{python: './budget.py:Budget'}]\n"
+        "nodes: {a: {agent: a, prompt: plain}}\n",
     )
 
     ended = cli.hooks("run", "w.yaml")
@@ -69,6 +69,8 @@ def test_the_python_hook_it_shows_does_what_it_says(tmp_path: Path, prompt: str,
         ("echo deny", 0),
         ("""echo '{"systemMessage": "look"}'""", 0),
         ("""echo '{"decision": "block", "reason": "not on a Friday", "code": "E1"}'""", 3),
+        ("""echo '{"decision": "ask", "reason": "costly"}'""", 4),
+        ("""echo '{"hookSpecificOutput": {"permissionDecision": "deny"}}'""", 3),
         ("echo no >&2; exit 2", 3),
         ("exit 1", 3),
         ("""echo '{"blok": true}'""", 3),
