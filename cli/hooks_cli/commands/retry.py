@@ -27,7 +27,7 @@ from hooks_cli.options import (
     runs_directory,
     user_name,
 )
-from hooks_cli.render.node_names import node_name
+from hooks_cli.render.node_names import name_in_id, node_name
 
 
 def retry(
@@ -60,14 +60,14 @@ def retry(
 
 
 def _meant(view: RunView, word: str) -> tuple[str, str]:
-    """Scope and id of the node to try again."""
+    """Scope and id of the node to try again; an item of a fan-out means the node, whose failed items are tried."""
     offered = {
         node_name(node_id, scope.key): (scope.key, str(node_id))
         for scope in view.state.scopes.values()
         for node_id, node in scope.nodes.items()
         if node.status in ("failed", "cancelled")
     }
-    place = pick(view.state, word, offered, what="nodes that did not succeed")
+    place = pick(view.state, name_in_id(word).partition("[")[0], offered, what="nodes that did not succeed")
     if place is None:
         raise NotFoundError(
             f"{word} of run {view.run_id} neither failed nor was cancelled.",
