@@ -13,10 +13,11 @@ from hooks.storage.run_directory import find_run
 from hooks_cli.failures import RefusedError
 from hooks_cli.gate_history import how_gate_ended
 from hooks_cli.node_words import only_one, pick
-from hooks_cli.options import required_duration_ms, runs_directory, user_name
+from hooks_cli.options import required_duration_ms, runs_directory
 from hooks_cli.render.event_line import answer_word
 from hooks_cli.render.gates import gate_name, open_gates
 from hooks_cli.requesting import require_granted, tell_granted
+from hooks_cli.user import user_name
 
 _WHAT = "open gates"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -101,14 +100,6 @@ def accepted_codes(text: str | None) -> frozenset[int]:
     if unknown:
         raise UsageError(f"--accept {unknown[0]!r} is none of {', '.join(ACCEPTABLE)}.", fix="--accept waiting,busy")
     return frozenset(ACCEPTABLE[word] for word in words)
-
-
-def user_name() -> str:
-    """Who uses this: the user of the system, by number where it has no name, as in many containers."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def key_values(option: str, words: Sequence[str]) -> dict[str, str]:

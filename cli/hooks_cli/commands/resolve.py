@@ -22,10 +22,10 @@ from hooks_cli.options import (
     RunWord,
     required_duration_ms,
     runs_directory,
-    user_name,
 )
 from hooks_cli.render.node_names import name_in_id
 from hooks_cli.requesting import require_granted, tell_granted
+from hooks_cli.user import user_name
 
 
 def resolve(

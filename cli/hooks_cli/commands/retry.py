@@ -25,9 +25,9 @@ from hooks_cli.options import (
     accepted_codes,
     duration_ms,
     runs_directory,
-    user_name,
 )
 from hooks_cli.render.node_names import name_in_id, node_name
+from hooks_cli.user import user_name
 
 
 def retry(

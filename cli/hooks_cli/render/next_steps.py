@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+import time
 
+from hooks.events.payloads import WaitCreated
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
 from hooks_cli.render.errors import last_error
-from hooks_cli.render.gates import gate_name
+from hooks_cli.render.gates import gate_commands, is_overdue, place_of_gate
 from hooks_cli.render.node_names import name_in_id
 
-_MOST_STEPS = 10
+_MOST_PLACES = 5
 
 
 def next_steps(status: RunStatus, state: RunState) -> list[str]:
@@ -41,14 +43,35 @@ def in_doubt_places(state: RunState) -> list[str]:
 
 
 def _resolutions(state: RunState) -> list[str]:
-    places = map(shlex.quote, in_doubt_places(state)[:_MOST_STEPS])
-    return [f"hooks resolve {state.run_id} {place} --done|--retry|--failed" for place in places]
+    return [step for place in in_doubt_places(state)[:_MOST_PLACES] for step in resolutions(state.run_id, place)]
+
+
+def resolutions(run_id: str, place: str) -> list[str]:
+    """What a person can say of an effect in doubt."""
+    return [f"hooks resolve {run_id} {shlex.quote(place)} --{said}" for said in ("done", "retry", "failed")]
 
 
 def _answers(state: RunState) -> list[str]:
-    gates = [shlex.quote(gate_name(wait)) for wait in state.waits.values()]
+    return [step for gate in _open_gates(state)[:_MOST_PLACES] for step in gate_commands(state.run_id, gate)]
+
+
+def _open_gates(state: RunState) -> list[WaitCreated]:
+    """The gates that can still be answered."""
+    now = state.now(time.time_ns() // 1_000_000)
+    return [wait.created for wait in state.waits.values() if not is_overdue(wait.created, now)]
+
+
+def steps_at(state: RunState, name: str) -> list[str]:
+    """The commands that settle what one place waits for: itself, or any of its items."""
+
+    def is_meant(place: str) -> bool:
+        return name in (place, place.partition("[")[0])
+
+    doubted = [place for place in in_doubt_places(state) if is_meant(place)]
+    gates = [gate for gate in _open_gates(state) if is_meant(place_of_gate(gate))]
     return [
-        f"hooks {verb} {state.run_id} {gate}" for gate in gates[: _MOST_STEPS // 2] for verb in ("approve", "reject")
+        *(step for place in doubted[:_MOST_PLACES] for step in resolutions(state.run_id, place)),
+        *(step for gate in gates[:_MOST_PLACES] for step in gate_commands(state.run_id, gate)),
     ]
 
 
