@@ -69,6 +69,23 @@ def test_a_gate_answered_already_is_told_with_who_and_how(cli: CommandLine) -> N
     assert (as_json.code, as_json.error["code"]) == (7, "Refused")
 
 
+def test_the_answer_to_the_only_gate_is_told_to_who_names_no_gate(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+    cli.hooks("approve", "r", "--by", "ann")
+
+    assert "Too late: The gate write was approved by ann at " in cli.hooks("reject", "r").err
+    assert cli.hooks("show", "r", "--field", "nodes.write.status").out == "ready\n"
+    assert "earlier driver" not in cli.hooks("recover", "r").err
+
+
+def test_how_to_answer_is_told_when_a_gate_opens_in_the_name_of_an_approver(cli: CommandLine) -> None:
+    ended = cli.hooks("run", cli.write("gated.yaml", TWO_GATES), "--run-id", "r")
+
+    assert "right: waits for a person (of boss): " in ended.err
+    assert "      hooks approve r right --by boss\n      hooks reject r right --by boss\n" in ended.err
+    assert "      hooks approve r left\n" in ended.err
+
+
 def test_who_is_not_an_approver_is_refused(cli: CommandLine) -> None:
     waiting_run(cli, TWO_GATES)
 

@@ -71,11 +71,17 @@ def resolve(
     require_granted(answer)
     name = name_in_id(attempt.activity_id)
     facts = {"node": name, "attempt_id": attempt.attempt_id, "resolution": outcome}
-    return tell_granted(answer, f"{name} {_TOLD[outcome]}.", facts, schema="hooks.resolve/1", as_json=as_json)
+    told = _TOLD["done_without_output" if outcome == "done" and value is None else outcome]
+    return tell_granted(answer, f"{name} {told}.", facts, schema="hooks.resolve/1", as_json=as_json)
 
 
 _Outcome = Literal["done", "retry", "failed"]
-_TOLD: dict[_Outcome, str] = {"done": "counts as done", "retry": "will be done again", "failed": "counts as failed"}
+_TOLD = {
+    "done": "counts as done",
+    "done_without_output": "counts as done, with no output; `--output JSON` gives one",
+    "retry": "will be done again",
+    "failed": "counts as failed",
+}
 
 
 def _outcome(*, done: bool, retry: bool, failed: bool) -> _Outcome:

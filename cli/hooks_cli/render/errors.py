@@ -40,6 +40,7 @@ def doubt_error(state: RunState, activity: ActivityState) -> ErrorInfo | None:
 
 _DOUBTS = {
     "NoReconciler": "nothing can look it up, and a repeat might do it twice",
+    "IdempotencyExpired": "the time is over in which a repeat is harmless",
     "MissingEffectInput": "the file of its input is gone",
     "EffectInputHashMismatch": "the file of its input is not what was sent",
     "MissingSecret": "the environment lacks a secret that the look-up needs",

@@ -67,6 +67,11 @@ def gate_commands(run_id: str, gate: WaitCreated) -> list[str]:
     return [f"hooks {verb} {run_id} {place}{by}" for verb in ("approve", "reject")]
 
 
+def answers_text(run_id: str, gate: WaitCreated) -> str:
+    """The same, one a line, to stand below what is told of the gate."""
+    return "\n".join(f"      {command}" for command in gate_commands(run_id, gate))
+
+
 def is_overdue(gate: WaitCreated, now: int) -> bool:
     """Whether the deadline has passed (ms): then only that counts, as soon as somebody moves the run."""
     return gate.deadline_at is not None and now >= gate.deadline_at
@@ -103,7 +108,7 @@ def _block(document: dict[str, Any]) -> str:
     return lines + "".join(f"    {line}\n" for line in neutralise_lines(document["prompt"]).splitlines())
 
 
-_THEN = {"fail": "it fails", "success": "it counts as approved"}
+_THEN = {"fail": "the step fails", "success": "it counts as approved"}
 
 
 def _subject(value: Any) -> str:
