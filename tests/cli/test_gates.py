@@ -191,3 +191,13 @@ def test_an_answer_that_a_stopped_driver_does_not_take_is_queued_and_not_lost(cl
     assert (queued.code, queued.error["code"]) == (8, "Queued")
     assert f"process {driver.pid} " in queued.error["message"]
     assert driver.returncode == 0
+
+
+def test_a_rejected_decision_is_shown_as_that_with_its_comment(cli: CommandLine) -> None:
+    waiting_run(cli, REVIEW)
+    cli.hooks("reject", "r", "--comment", "name the files")
+    cli.hooks("cancel", "r")
+
+    (row,) = [line for line in cli.hooks("show", "r").out.splitlines() if line.startswith("rounds.1/ok ")]
+    assert row.split()[1] == "rejected"
+    assert "rejected: name the files\n" in cli.hooks("show", "r", "--node", "rounds.1/ok").out

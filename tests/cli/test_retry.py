@@ -74,5 +74,7 @@ def test_a_failed_item_stands_for_its_node(cli: CommandLine) -> None:
     assert cli.hooks("run", "pages.yaml", "--run-id", "r", "-q").code == 1
     cli.write("fixed", "")
 
-    assert cli.hooks("retry", "r", "read[1]", "-q").code == 0
+    retried = cli.hooks("retry", "r", "read[1]", "-q")
+
+    assert (retried.code, retried.run_id) == (0, "r")
     assert cli.hooks("show", "r", "--field", "nodes.read.status").out == "succeeded\n"

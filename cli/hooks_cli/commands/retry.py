@@ -27,6 +27,7 @@ from hooks_cli.options import (
     runs_directory,
 )
 from hooks_cli.render.node_names import name_in_id, node_name
+from hooks_cli.render.streams import say
 from hooks_cli.user import user_name
 
 
@@ -52,6 +53,8 @@ def retry(
 
     def try_again(directory: RunDirectory) -> RunReport:
         with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs) as opened:
+            if not as_json:
+                say(opened.run_id)
             warn_of_changed_file(opened)
             return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
 

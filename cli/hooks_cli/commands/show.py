@@ -17,7 +17,7 @@ from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import now_ms
 from hooks_cli.render.gates import gate_documents, gates_page
-from hooks_cli.render.next_steps import next_steps, steps_at
+from hooks_cli.render.next_steps import next_commands, steps_at
 from hooks_cli.render.node_documents import node_document, node_documents, plain
 from hooks_cli.render.node_names import name_in_id, node_name
 from hooks_cli.render.node_status import activities_of
@@ -92,7 +92,7 @@ def _gates_document(view: RunView) -> dict[str, Any]:
         "exit_code": status.exit_code,
         "next_due_at": iso_time_or_none(status.next_due_at),
         "gates": gate_documents(view),
-        "next": next_steps(status, view.state),
+        "next": next_commands(view),
     }
 
 

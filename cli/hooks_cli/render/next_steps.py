@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shlex
 import time
+from collections.abc import Callable
+from typing import TypeAlias
 
 from hooks.events.payloads import WaitCreated
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
+from hooks.runtime.reading import RunView
 from hooks_cli.render.errors import last_error
 from hooks_cli.render.gates import gate_commands, is_overdue, place_of_gate
 from hooks_cli.render.node_names import name_in_id
@@ -15,7 +18,22 @@ from hooks_cli.render.node_names import name_in_id
 _MOST_PLACES = 5
 
 
-def next_steps(status: RunStatus, state: RunState) -> list[str]:
+HasLogs: TypeAlias = Callable[[str, str], bool]
+"""Whether the last attempt at a place has a file of a stream (`stdout`, `stderr`)."""
+
+
+def next_commands(view: RunView) -> list[str]:
+    """The same as `next_steps`, knowing also which attempts have output of a process to look at."""
+
+    def has_logs(place: str, stream: str) -> bool:
+        activities = view.state.activities.values()
+        found = next((activity for activity in activities if name_in_id(activity.activity_id) == place), None)
+        return found is not None and (view.directory.attempt(found.activity_id, found.attempts) / stream).is_file()
+
+    return next_steps(view.status, view.state, has_logs=has_logs)
+
+
+def next_steps(status: RunStatus, state: RunState, *, has_logs: HasLogs = lambda place, stream: True) -> list[str]:
     """Commands for a person, the most useful one first; none for a run that went well."""
     run_id = state.run_id
     if status.status == "running":
@@ -23,14 +41,14 @@ def next_steps(status: RunStatus, state: RunState) -> list[str]:
     if state.ended is None:
         can_go_on = bool({"pending", "interrupted"} & {*status.reasons})
         return [*_resolutions(state), *_answers(state), *([f"hooks recover {run_id}"] if can_go_on else [])]
-    return _resolutions(state) or _after_the_end(status, state)
+    return _resolutions(state) or _after_the_end(status, state, has_logs)
 
 
-def _after_the_end(status: RunStatus, state: RunState) -> list[str]:
+def _after_the_end(status: RunStatus, state: RunState, has_logs: HasLogs) -> list[str]:
     again = f"hooks retry {state.run_id}"
     match status.status:
         case "failed" | "blocked":
-            return [*_look_closer(state), again]
+            return [*_look_closer(state, has_logs), again]
         case "cancelled":
             return [again]
         case _:
@@ -83,7 +101,7 @@ _SAID_ON = {
 """Where a process said what an error is about, by its code; with another one there was none, or it said nothing."""
 
 
-def _look_closer(state: RunState) -> list[str]:
+def _look_closer(state: RunState, has_logs: HasLogs) -> list[str]:
     found = last_error(state)
     if found is None:
         return [f"hooks show {state.run_id}"]
@@ -91,6 +109,6 @@ def _look_closer(state: RunState) -> list[str]:
     place = shlex.quote(name)
     steps = [f"hooks show {state.run_id} --node {place}"]
     stream = _SAID_ON.get(error.error_code)
-    if stream is None:
+    if stream is None or not has_logs(name, stream):
         return steps
     return [*steps, f"hooks logs {state.run_id} {place}" + (" --stderr" if stream == "stderr" else "")]

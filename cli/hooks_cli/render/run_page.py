@@ -74,8 +74,19 @@ def _next(document: dict[str, Any]) -> list[str]:
 
 
 def _node_status(document: dict[str, Any]) -> str:
-    why = document["skipped_because"]
-    return f"{document['status']}: {why}" if why else str(document["status"])
+    word = _word(document)
+    why = document["skipped_because"] or _answer(document).get("comment")
+    return f"{word}: {why}" if why else word
+
+
+def _word(node: dict[str, Any]) -> str:
+    """The status of a node; of a decision what was decided, since it has done its work either way."""
+    return "rejected" if _answer(node).get("approved") is False else str(node["status"])
+
+
+def _answer(node: dict[str, Any]) -> dict[str, Any]:
+    output = node["output"]
+    return output if node["type"] == "decision" and isinstance(output, dict) else {}
 
 
 def _doubt(document: dict[str, Any]) -> str:
@@ -108,7 +119,7 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
     for node in nodes.values():
         yield [
             node["name"],
-            node["status"],
+            _word(node),
             _attempts(node),
             _took(node),
             neutralise(node["performed_by"]),
