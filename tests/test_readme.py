@@ -19,7 +19,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-FIRST_WORKFLOW, AGENTS, HOOKS, LOOPS = blocks("yaml")
+FIRST_WORKFLOW, EFFECT, AGENTS, HOOKS, LOOPS = blocks("yaml")
 (POLICY,) = blocks("python")
 
 
@@ -42,6 +42,13 @@ def test_the_agents_and_hooks_it_shows_are_well_formed() -> None:
 
     assert agents == {"model", "local"}
     assert [hook.name for hook in load(HEAD + HOOKS + asked + file_step).hooks] == ["no-friday", "guard", "Budget"]
+
+
+def test_the_effect_it_shows_is_well_formed() -> None:
+    draft = "agents: {w: {kind: command, argv: [w]}}\nnodes:\n  draft: {agent: w, prompt: x}\n"
+
+    assert [node.id for node in load(HEAD + draft + EFFECT).nodes] == ["draft", "ticket"]
+    assert load(HEAD + draft + EFFECT.replace("# idem", "idem")).nodes
 
 
 @pytest.mark.parametrize(("steps", "code"), [(100, 0), (0, 3)])

@@ -13,10 +13,11 @@ from hooks.storage.run_directory import find_run
 from hooks_cli.failures import RefusedError
 from hooks_cli.gate_history import how_gate_ended
 from hooks_cli.node_words import only_one, pick
-from hooks_cli.options import required_duration_ms, runs_directory, user_name
+from hooks_cli.options import required_duration_ms, runs_directory
 from hooks_cli.render.event_line import answer_word
 from hooks_cli.render.gates import gate_name, open_gates
 from hooks_cli.requesting import require_granted, tell_granted
+from hooks_cli.user import user_name
 
 _WHAT = "open gates"
 
@@ -72,7 +73,7 @@ def _meant(view: RunView, node: str | None) -> WaitState:
         wait = pick(view.state, node, offered, what=_WHAT)
     if wait is not None:
         return wait
-    if node is not None and how_gate_ended(view.directory, node) is not None:
+    if how_gate_ended(view.directory, node) is not None:
         raise _too_late(view, node)
     place = "No gate is open" if node is None else f"{node} has no open gate"
     raise NotFoundError(
@@ -82,6 +83,6 @@ def _meant(view: RunView, node: str | None) -> WaitState:
     )
 
 
-def _too_late(view: RunView, word: str) -> RefusedError:
+def _too_late(view: RunView, word: str | None) -> RefusedError:
     told = how_gate_ended(view.directory, word) or f"The gate {word} is not open any more."
     return RefusedError(f"Too late: {told}", fix=f"`hooks show {view.run_id}` tells how it stands.", run=view.run_id)

@@ -28,6 +28,7 @@ from hooks_cli.failures import (
     worst,
 )
 from hooks_cli.render.documents import now_ms, unreadable_document
+from hooks_cli.render.gates import answers_text, gate_name, gate_terms
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.stopping import stopping_text
@@ -64,6 +65,10 @@ def move(
         reason = "--timeout" if deadline.has_rung else signal.Signals(number).name
         say(stopping_text(reason, run.state, run.grace_ms))
 
+    if stays_at_gates and not quiet:
+        for wait in run.state.waits.values():
+            say(f"  {gate_name(wait)}: waits for a person{gate_terms(wait.created)}")
+            say(answers_text(run.run_id, wait.created))
     with stdout_kept_for_results():
         return drive(
             run,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +24,20 @@ def _said_before(name: str) -> Any:
     return fall_back
 
 
+def _text(name: str) -> Any:
+    """A callback for text that goes into the log, which is UTF-8."""
+
+    def require_utf8(value: str | None) -> str | None:
+        try:
+            (value or "").encode()
+        except UnicodeEncodeError:
+            shown = os.fsencode(value or "")
+            raise UsageError(f"{name} {shown!r} is not UTF-8; it is to be kept in the log.") from None
+        return value
+
+    return require_utf8
+
+
 RunsDir: TypeAlias = Annotated[
     Path | None,
     typer.Option("--runs-dir", help="Where the runs are.", metavar="DIR", callback=_said_before("runs_dir")),
@@ -39,10 +52,20 @@ _NODE = "A node, node[i], loop.n/node, or an activity id."
 NodeWord: TypeAlias = Annotated[str, typer.Argument(metavar="NODE", help=_NODE)]
 OptionalNodeWord: TypeAlias = Annotated[str | None, typer.Argument(metavar="[NODE]", help=_NODE)]
 By: TypeAlias = Annotated[
-    str | None, typer.Option("--by", metavar="NAME", help="Who says so. [default: the user of the system]")
+    str | None,
+    typer.Option("--by", metavar="NAME", help="Who says so. [default: the user of the system]", callback=_text("--by")),
 ]
 Comment: TypeAlias = Annotated[
-    str, typer.Option("--comment", metavar="T", help="Kept with the answer; the next round of a loop may read it.")
+    str,
+    typer.Option(
+        "--comment",
+        metavar="T",
+        help="Kept with the answer; the next round of a loop may read it.",
+        callback=_text("--comment"),
+    ),
+]
+Reason: TypeAlias = Annotated[
+    str | None, typer.Option("--reason", metavar="T", help="Kept in the log.", callback=_text("--reason"))
 ]
 Digest: TypeAlias = Annotated[
     str | None,
@@ -101,14 +124,6 @@ def accepted_codes(text: str | None) -> frozenset[int]:
     if unknown:
         raise UsageError(f"--accept {unknown[0]!r} is none of {', '.join(ACCEPTABLE)}.", fix="--accept waiting,busy")
     return frozenset(ACCEPTABLE[word] for word in words)
-
-
-def user_name() -> str:
-    """Who uses this: the user of the system, by number where it has no name, as in many containers."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return str(os.getuid())
 
 
 def key_values(option: str, words: Sequence[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import Any
 from hooks.runtime.requests import Answer
 from hooks_cli.failures import QueuedError, RefusedError
 from hooks_cli.render.documents import now_ms
-from hooks_cli.render.next_steps import next_steps
+from hooks_cli.render.next_steps import next_commands
 from hooks_cli.render.run_end import end_document
 from hooks_cli.render.streams import emit_json, say
 from hooks_cli.render.text import neutralise
@@ -37,6 +37,6 @@ def tell_granted(answer: Answer, what: str, facts: dict[str, Any], *, schema: st
     if as_json:
         emit_json({"schema": schema, **end_document(view, now_ms()), **facts})
     else:
-        lines = [neutralise(what), *(f"    {command}" for command in next_steps(view.status, view.state))]
+        lines = [neutralise(what), *(f"    {command}" for command in next_commands(view))]
         say("\n".join(lines))
     return 0

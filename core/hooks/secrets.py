@@ -13,7 +13,7 @@ import base64
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -190,3 +190,8 @@ def _replace_file(path: Path, parts: Iterable[bytes], mode: int) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def environment_without(hidden: Collection[str]) -> dict[str, str]:
+    """Our own environment less the secrets that whoever is started has no business with."""
+    return {name: value for name, value in os.environ.items() if name not in hidden}

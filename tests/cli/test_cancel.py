@@ -88,7 +88,8 @@ def test_an_effect_nobody_knows_of_makes_it_exit_10(cli: CommandLine) -> None:
         ended = cli.hooks("cancel", "last")
 
     assert ended.code == 10
-    assert f"hooks resolve {cli.run_id()} step --done|--retry|--failed" in ended.err
+    assert f"hooks resolve {cli.run_id()} step --done\n" in ended.err
+    assert "cancelled, in doubt" in cli.hooks("ls", "--status", "in_doubt").out
     assert cli.hooks("cancel", "last").code == 10
     assert cli.hooks("recover", "last").code == 10
 

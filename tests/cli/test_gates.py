@@ -69,6 +69,23 @@ def test_a_gate_answered_already_is_told_with_who_and_how(cli: CommandLine) -> N
     assert (as_json.code, as_json.error["code"]) == (7, "Refused")
 
 
+def test_the_answer_to_the_only_gate_is_told_to_who_names_no_gate(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+    cli.hooks("approve", "r", "--by", "ann")
+
+    assert "Too late: The gate write was approved by ann at " in cli.hooks("reject", "r").err
+    assert cli.hooks("show", "r", "--field", "nodes.write.status").out == "ready\n"
+    assert "earlier driver" not in cli.hooks("recover", "r").err
+
+
+def test_how_to_answer_is_told_when_a_gate_opens_in_the_name_of_an_approver(cli: CommandLine) -> None:
+    ended = cli.hooks("run", cli.write("gated.yaml", TWO_GATES), "--run-id", "r")
+
+    assert "right: waits for a person (of boss): " in ended.err
+    assert "      hooks approve r right --by boss\n      hooks reject r right --by boss\n" in ended.err
+    assert "      hooks approve r left\n" in ended.err
+
+
 def test_who_is_not_an_approver_is_refused(cli: CommandLine) -> None:
     waiting_run(cli, TWO_GATES)
 
@@ -174,3 +191,35 @@ def test_an_answer_that_a_stopped_driver_does_not_take_is_queued_and_not_lost(cl
     assert (queued.code, queued.error["code"]) == (8, "Queued")
     assert f"process {driver.pid} " in queued.error["message"]
     assert driver.returncode == 0
+
+
+def test_a_rejected_decision_is_shown_as_that_with_its_comment(cli: CommandLine) -> None:
+    waiting_run(cli, REVIEW)
+    cli.hooks("reject", "r", "--comment", "name the files")
+    cli.hooks("cancel", "r")
+
+    (row,) = [line for line in cli.hooks("show", "r").out.splitlines() if line.startswith("rounds.1/ok ")]
+    assert row.split()[1] == "rejected"
+    assert "rejected: name the files\n" in cli.hooks("show", "r", "--node", "rounds.1/ok").out
+
+
+def test_a_comment_that_is_no_text_answers_nothing(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+    refused = cli.hooks("approve", "r", "--comment", "\udcff")
+
+    assert refused.code == 2
+    assert "--comment b'\\xff' is not UTF-8" in refused.err
+    assert cli.hooks("approve", "r").code == 0
+
+
+def test_what_is_no_request_is_put_aside_and_keeps_nobody_from_being_answered(cli: CommandLine) -> None:
+    waiting_run(cli, ONE_GATE)
+    inbox = cli.runs / "r" / "inbox"
+    inbox.mkdir(exist_ok=True)
+    (inbox / "0.json").write_text("{}")
+    (inbox / "1.json").symlink_to("nowhere")
+    answered = cli.hooks("approve", "r")
+
+    assert answered.code == 0
+    assert "0.json is no request" in answered.err
+    assert sorted(path.name for path in inbox.iterdir()) == [".bad-0.json", ".bad-1.json"]

@@ -19,6 +19,18 @@ def doubtful(cli: CommandLine) -> CommandLine:
     return cli
 
 
+def test_whoever_has_to_settle_it_is_shown_what_is_known(doubtful: CommandLine) -> None:
+    shown = doubtful.hooks("show", RUN, "--node", "step", "--json").document
+    page = doubtful.hooks("show", RUN, "--node", "step").out
+
+    (doubt,) = shown["doubts"]
+    assert (doubt["place"], doubt["reason"], shown["error"]["errorCode"]) == ("step", "NoReconciler", "OutcomeUnknown")
+    assert "read line" in doubt["input"]["script"]
+    assert doubt["idempotency_key"] in page
+    assert doubt["stdout"] in page
+    assert shown["next"] == [f"hooks resolve {RUN} step --{said}" for said in ("done", "retry", "failed")]
+
+
 def test_done_with_an_output_lets_the_run_go_on_without_doing_it_again(doubtful: CommandLine) -> None:
     output = '{"stdout": "done", "exit_code": 0}'
 

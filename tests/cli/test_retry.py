@@ -67,3 +67,14 @@ def test_of_a_fan_out_only_the_failed_items_run_again(cli: CommandLine) -> None:
         "two\n",
         "three\n",
     ]
+
+
+def test_a_failed_item_stands_for_its_node(cli: CommandLine) -> None:
+    cli.write("pages.yaml", PAGES.replace("test $0 != bad", "test $0 != two || test -e fixed"))
+    assert cli.hooks("run", "pages.yaml", "--run-id", "r", "-q").code == 1
+    cli.write("fixed", "")
+
+    retried = cli.hooks("retry", "r", "read[1]", "-q")
+
+    assert (retried.code, retried.run_id) == (0, "r")
+    assert cli.hooks("show", "r", "--field", "nodes.read.status").out == "succeeded\n"

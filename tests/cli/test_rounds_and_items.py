@@ -89,3 +89,14 @@ def test_the_item_that_failed_is_named(cli: CommandLine) -> None:
     assert ended.code == 1
     assert "  read[1]: ExitStatus" in ended.err
     assert "hooks logs r 'read[1]' --stderr" in ended.err
+
+
+def test_one_item_of_a_fan_out_is_shown_by_itself(cli: CommandLine) -> None:
+    cli.write("pages.yaml", PAGES)
+    assert cli.hooks("run", "pages.yaml", "--run-id", "r", "-q").code == 0
+
+    shown = cli.hooks("show", "r", "--node", "read[1]", "--json").document
+
+    assert (shown["node"], shown["status"], shown["attempts"], shown["items"]) == ("read[1]", "succeeded", 1, None)
+    assert shown["output"]["stdout"] == "two\n"
+    assert cli.hooks("show", "r", "--node", "read[3]").code == 7

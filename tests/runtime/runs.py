@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -77,6 +79,19 @@ class Runs:
         """One more pass."""
         with open_existing(self.directory) as run:
             return drive(run, one_pass=True)
+
+    def drive_elsewhere(self) -> subprocess.Popen[bytes]:
+        """Have another process drive the run; its code is the run's."""
+        code = (
+            "import sys; from pathlib import Path\n"
+            "from hooks.runtime.driving import drive\n"
+            "from hooks.runtime.runs import open_existing\n"
+            "from hooks.storage.run_directory import RunDirectory\n"
+            "with open_existing(RunDirectory(Path(sys.argv[1]))) as run:\n"
+            "    report = drive(run)\n"
+            "sys.exit(report.status.exit_code)\n"
+        )
+        return subprocess.Popen([sys.executable, "-c", code, str(self.directory.path)])
 
     def retry(self) -> RunReport:
         """What failed is tried again."""

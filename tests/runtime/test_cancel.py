@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,15 +33,7 @@ def driven_elsewhere(runs: Runs, tmp_path: Path, *nodes: Any, **options: Any) ->
     """The run, driven by another process until it stands somewhere in its first step."""
     with runs.start(*nodes, **options):
         pass
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from hooks.runtime.driving import drive\nfrom hooks.runtime.runs import open_existing\n"
-        "from hooks.storage.run_directory import RunDirectory\n"
-        "with open_existing(RunDirectory(Path(sys.argv[1]))) as run:\n"
-        "    report = drive(run)\n"
-        "sys.exit(report.status.exit_code)\n"
-    )
-    driver = subprocess.Popen([sys.executable, "-c", code, str(runs.directory.path)])
+    driver = runs.drive_elsewhere()
     try:
         _wait_for(tmp_path / "started")
         yield driver

@@ -224,3 +224,17 @@ def test_a_pass_starts_no_work_that_its_own_work_made_ready(runs: Runs) -> None:
 
     assert report.status.exit_code == 8
     assert statuses(report) == {"a": "succeeded"}
+
+
+def test_a_rejection_keeps_what_was_approved_beside_it_from_starting(runs: Runs, tmp_path: Path) -> None:
+    runs.run(
+        append("a", tmp_path / "out", "x", human_gate=Gate()),
+        append("b", tmp_path / "other", "x", human_gate=Gate()),
+        agent_step("c", depends=["a"]),
+    )
+    first, second = open_gates(runs)
+    answer(runs, True, first)
+    answer(runs, False, second)
+
+    assert runs.recover().status.exit_code == 3
+    assert not (tmp_path / "out").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -220,3 +221,22 @@ def test_other_branches_finish_while_one_is_in_doubt(runs: Runs, tmp_path: Path)
 
     assert statuses(report) == {"mail": "running", "other": "succeeded", "more": "succeeded"}
     assert report.status.exit_code == 10
+
+
+def test_a_person_settles_what_a_driver_keeps_looking_up(runs: Runs, tmp_path: Path) -> None:
+    with runs.start(mail(tmp_path, DIES, lookup=looks(tmp_path, 75))):
+        pass
+    driver = runs.drive_elsewhere()
+    try:
+        while not (tmp_path / "looks").exists():
+            assert driver.poll() is None
+            time.sleep(0.01)
+        given = resolve(runs, "done", output={"id": "m-1"})
+        code = driver.wait(60)
+    finally:
+        driver.kill()
+        driver.wait()
+
+    assert given.accepted
+    assert code == 0
+    assert calls(tmp_path) == 1

@@ -153,3 +153,17 @@ def test_a_later_driver_may_run_more_or_less_at_once(runs: Runs, tmp_path: Path)
     assert report.status.exit_code == 0
     assert report.state.max_concurrency == 1
     assert read_run(runs.directory).state.max_concurrency == 1
+
+
+def test_a_step_that_does_not_list_a_secret_has_not_got_it(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", "s3cr3t-v4lue-of-24-bytes")
+    report = runs.run(
+        sh("listed", 'echo "$AUTH"', env={"AUTH": "${secrets.TOKEN}"}, secrets=["TOKEN"]),
+        sh("other", 'echo "got=$TOKEN"', read_only=True),
+        sh("finds", "echo s3cr3t-v4lue-of-24-bytes", read_only=True),
+    )
+
+    assert report.output()["other"]["stdout"] == "got=\n"
+    assert report.output()["finds"]["stdout"] == "[secret TOKEN]\n"

@@ -19,12 +19,13 @@ from hooks_cli.deadline import Deadline
 from hooks_cli.failures import QueuedError
 from hooks_cli.moving import Manner, move_each
 from hooks_cli.node_words import pick
-from hooks_cli.options import AsJson, By, RunsDir, RunWords, duration_ms, runs_directory, user_name
+from hooks_cli.options import AsJson, By, Reason, RunsDir, RunWords, duration_ms, runs_directory
 from hooks_cli.render.node_names import node_name
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import neutralise
 from hooks_cli.requesting import require_granted
 from hooks_cli.selection import any_run, select
+from hooks_cli.user import user_name
 
 _PATIENCE_MS = 30_000
 
@@ -32,7 +33,7 @@ _PATIENCE_MS = 30_000
 def cancel(
     runs: RunWords = None,
     node: Annotated[str | None, typer.Option("--node", metavar="N", help="Only this node; the run goes on.")] = None,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="T", help="Kept in the log.")] = None,
+    reason: Reason = None,
     grace: Annotated[
         str | None, typer.Option("--grace", metavar="D", help="Time between TERM and KILL. [default: that of the run]")
     ] = None,

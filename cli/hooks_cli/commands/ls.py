@@ -71,7 +71,7 @@ def _require_workflow(workflow: str, rows: list[dict[str, Any]]) -> None:
 
 def _is_wanted(row: dict[str, Any], status: list[str] | None, workflow: str | None, oldest_ms: int | None) -> bool:
     return (
-        (not status or row["status"] in status)
+        (not status or bool({row["status"], *row.get("reasons", ())} & {*status}))
         and (workflow is None or row.get("workflow_id") == workflow)
         and (oldest_ms is None or row["created_ms"] is None or row["created_ms"] >= oldest_ms)
     )

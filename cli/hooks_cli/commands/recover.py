@@ -31,7 +31,7 @@ from hooks_cli.options import (
     runs_directory,
 )
 from hooks_cli.render.documents import now_ms, run_document, unreadable_document
-from hooks_cli.render.next_steps import next_steps
+from hooks_cli.render.next_steps import next_commands
 from hooks_cli.render.streams import emit, emit_json, say
 from hooks_cli.render.text import neutralise, table
 from hooks_cli.selection import may_be_unfinished, select
@@ -85,7 +85,7 @@ def _show(directories: Sequence[RunDirectory], *, as_json: bool) -> int:
             steps = [neutralise(error_text(error))]
         else:
             document = run_document(view, now_ms())
-            steps = next_steps(view.status, view.state)
+            steps = next_commands(view)
         documents.append(document)
         rows.append([document["run_id"], document["status"] or "?", "; ".join(steps)])
     if as_json:

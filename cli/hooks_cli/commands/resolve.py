@@ -17,15 +17,16 @@ from hooks_cli.options import (
     AsJson,
     By,
     NodeWord,
+    Reason,
     RequestTimeout,
     RunsDir,
     RunWord,
     required_duration_ms,
     runs_directory,
-    user_name,
 )
 from hooks_cli.render.node_names import name_in_id
 from hooks_cli.requesting import require_granted, tell_granted
+from hooks_cli.user import user_name
 
 
 def resolve(
@@ -40,7 +41,7 @@ def resolve(
         bool, typer.Option("--new-key", help="With --retry: under a new idempotency key, so that no provider drops it.")
     ] = False,
     failed: Annotated[bool, typer.Option("--failed", help="It did not happen and shall not.")] = False,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="T", help="Kept in the log.")] = None,
+    reason: Reason = None,
     by: By = None,
     timeout: RequestTimeout = "30s",
     runs_dir: RunsDir = None,
@@ -71,11 +72,17 @@ def resolve(
     require_granted(answer)
     name = name_in_id(attempt.activity_id)
     facts = {"node": name, "attempt_id": attempt.attempt_id, "resolution": outcome}
-    return tell_granted(answer, f"{name} {_TOLD[outcome]}.", facts, schema="hooks.resolve/1", as_json=as_json)
+    told = _TOLD["done_without_output" if outcome == "done" and value is None else outcome]
+    return tell_granted(answer, f"{name} {told}.", facts, schema="hooks.resolve/1", as_json=as_json)
 
 
 _Outcome = Literal["done", "retry", "failed"]
-_TOLD: dict[_Outcome, str] = {"done": "counts as done", "retry": "will be done again", "failed": "counts as failed"}
+_TOLD = {
+    "done": "counts as done",
+    "done_without_output": "counts as done, with no output; `--output JSON` gives one",
+    "retry": "will be done again",
+    "failed": "counts as failed",
+}
 
 
 def _outcome(*, done: bool, retry: bool, failed: bool) -> _Outcome:

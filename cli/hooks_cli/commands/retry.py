@@ -25,9 +25,10 @@ from hooks_cli.options import (
     accepted_codes,
     duration_ms,
     runs_directory,
-    user_name,
 )
-from hooks_cli.render.node_names import node_name
+from hooks_cli.render.node_names import name_in_id, node_name
+from hooks_cli.render.streams import say
+from hooks_cli.user import user_name
 
 
 def retry(
@@ -52,6 +53,8 @@ def retry(
 
     def try_again(directory: RunDirectory) -> RunReport:
         with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs) as opened:
+            if not as_json:
+                say(opened.run_id)
             warn_of_changed_file(opened)
             return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
 
@@ -60,14 +63,14 @@ def retry(
 
 
 def _meant(view: RunView, word: str) -> tuple[str, str]:
-    """Scope and id of the node to try again."""
+    """Scope and id of the node to try again; an item of a fan-out means the node, whose failed items are tried."""
     offered = {
         node_name(node_id, scope.key): (scope.key, str(node_id))
         for scope in view.state.scopes.values()
         for node_id, node in scope.nodes.items()
         if node.status in ("failed", "cancelled")
     }
-    place = pick(view.state, word, offered, what="nodes that did not succeed")
+    place = pick(view.state, name_in_id(word).partition("[")[0], offered, what="nodes that did not succeed")
     if place is None:
         raise NotFoundError(
             f"{word} of run {view.run_id} neither failed nor was cancelled.",

@@ -27,11 +27,11 @@ from hooks_cli.options import (
     accepted_codes,
     duration_ms,
     key_values,
-    user_name,
 )
 from hooks_cli.render.node_documents import performed_by
 from hooks_cli.render.plan_page import plan_page
 from hooks_cli.render.streams import emit, emit_json, say
+from hooks_cli.user import user_name
 
 
 def run(

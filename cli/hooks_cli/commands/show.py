@@ -8,20 +8,24 @@ from typing import Annotated, Any
 import typer
 
 from hooks.errors import NotFoundError, UsageError
+from hooks.ids import NodeId
 from hooks.runtime.binding import resolve_composite
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
+from hooks_cli.doubts import doubt_documents
 from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import now_ms
 from hooks_cli.render.gates import gate_documents, gates_page
-from hooks_cli.render.next_steps import next_steps
+from hooks_cli.render.next_steps import next_commands, steps_at
 from hooks_cli.render.node_documents import node_document, node_documents, plain
 from hooks_cli.render.node_names import name_in_id, node_name
+from hooks_cli.render.node_status import activities_of
 from hooks_cli.render.run_end import end_document
 from hooks_cli.render.run_page import node_page, run_page
 from hooks_cli.render.streams import emit, emit_json, emit_value
 from hooks_cli.render.text import iso_time_or_none
+from hooks_cli.skipping import why_skipped
 
 
 def show(
@@ -88,32 +92,53 @@ def _gates_document(view: RunView) -> dict[str, Any]:
         "exit_code": status.exit_code,
         "next_due_at": iso_time_or_none(status.next_due_at),
         "gates": gate_documents(view),
-        "next": next_steps(status, view.state),
+        "next": next_commands(view),
     }
 
 
 def _node_document(view: RunView, word: str) -> dict[str, Any]:
-    """One node with its output; in the body of a loop, of one of the rounds that are kept."""
+    """One node, or one of its items, with its output; in the body of a loop, of one of the rounds that are kept."""
     state = view.state
+    node_word, bracket, index = name_in_id(word).partition("[")
     offered = {
         node_name(node.id, scope.key): (scope, node) for scope in state.scopes.values() for node in scope.graph.nodes
     }
-    place = pick(state, name_in_id(word).partition("[")[0], offered, what="nodes")
+    place = pick(state, node_word, offered, what="nodes")
     if place is None:
         raise NotFoundError(
             f"{word} of run {view.run_id} is in no round that is kept.",
             fix=f"`hooks tail {view.run_id} --no-follow --node {word}` has all that happened.",
             run=view.run_id,
         )
-    document = node_document(state, view.status, *place)
-    output = resolve_composite(document["output"], view.blobs.resolve)
+    scope, definition = place
+    node = scope.nodes.get(NodeId(definition.id))
+    document = node_document(state, view.status, scope, definition)
+    activities = [*activities_of(node)] if node is not None else []
+    if bracket:
+        document = _item_document(view, document, index.removesuffix("]"))
+        activities = [activity for activity in activities if activity.activity_id == document["activity_id"]]
     return {
         "schema": "hooks.show.node/1",
         "run_id": view.run_id,
         "node": document["name"],
         **document,
-        "output": output,
+        "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
+        "doubts": doubt_documents(view, activities),
+        "output": resolve_composite(document["output"], view.blobs.resolve),
+        "next": steps_at(state, document["name"]),
     }
+
+
+def _item_document(view: RunView, node: dict[str, Any], index: str) -> dict[str, Any]:
+    """One item of a fan-out, with the keys of a node. Raises NotFoundError if there is no such item."""
+    item = next((item for item in node["items"] or () if str(item["index"]) == index), None)
+    if item is None:
+        raise NotFoundError(
+            f"{node['name']} of run {view.run_id} has no item {index}, but {len(node['items'] or ())} in all.",
+            fix=f"`hooks show {view.run_id} --node {node['name']}` lists them.",
+            run=view.run_id,
+        )
+    return {**node, "items": None, **item, "name": f"{node['name']}[{index}]"}
 
 
 def _walk(view: RunView, document: dict[str, Any], field: str) -> Any:

@@ -24,10 +24,43 @@ def error_document(error: ErrorInfo | None) -> dict[str, Any] | None:
     return None if error is None else msgspec.to_builtins(error)
 
 
+def doubt_error(state: RunState, activity: ActivityState) -> ErrorInfo | None:
+    """Why the effect of an activity is in doubt, as an error; None if it is not."""
+    attempt = state.in_doubt.get(activity.activity_id)
+    if attempt is None or attempt.reconciled is None:
+        return None
+    ended = attempt.settled.error if attempt.settled is not None else None
+    seen = f"{ended.error_message} " if ended is not None else ""
+    return ErrorInfo(
+        error_code="OutcomeUnknown",
+        error_class="manual",
+        error_message=f"{seen}Nobody knows whether it happened: {doubt_reason(attempt.reconciled.reason)}.",
+    )
+
+
+_DOUBTS = {
+    "NoReconciler": "nothing can look it up, and a repeat might do it twice",
+    "IdempotencyExpired": "the time is over in which a repeat is harmless",
+    "MissingEffectInput": "the file of its input is gone",
+    "EffectInputHashMismatch": "the file of its input is not what was sent",
+    "MissingSecret": "the environment lacks a secret that the look-up needs",
+    "cancelled": "it was cancelled under way",
+}
+
+
+def doubt_reason(reason: str) -> str:
+    """Why an effect came to be in doubt, in words; may hold anything a provider said."""
+    return _DOUBTS.get(reason, reason)
+
+
 def last_error(state: RunState) -> tuple[str, ErrorInfo] | None:
-    """The error that decides how the run ends, or else the newest one, with the name of its place."""
+    """The error that decides how the run ends, else why it is in doubt, else the newest; with its place."""
     if state.root.failure is not None:
         return _origin(state, state.root, state.root.failure.node_id), state.root.failure.error
+    for activity_id in state.in_doubt:
+        doubt = doubt_error(state, state.activities[activity_id])
+        if doubt is not None:
+            return name_in_id(activity_id), doubt
     failed = [activity for activity in state.activities.values() if activity.error is not None]
     newest = max(failed, key=_last_seen, default=None)
     return None if newest is None or newest.error is None else (name_in_id(newest.activity_id), newest.error)

@@ -111,7 +111,7 @@ def _of_node(payload: Payload) -> str:
         case WaitResolved():
             return f"{answer_word(payload.approved)} {_by(payload.by, payload.comment)}"
         case WaitDeadlineExceeded():
-            return f"nobody answered: counts as {answer_word(payload.approved)}"
+            return "nobody answered in time: " + ("counts as approved" if payload.approved else "the step fails")
         case WaitClosed():
             return f"the run {'failed' if payload.reason == 'failed' else 'is being cancelled'}"
         case _:

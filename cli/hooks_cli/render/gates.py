@@ -5,22 +5,29 @@ Prompts and subjects come from a run, so everything that reaches a terminal is n
 
 from __future__ import annotations
 
+import shlex
 from typing import Any
 
 import orjson
 
+from hooks.events.payloads import WaitCreated
 from hooks.kernel.state import WaitState
 from hooks.runtime.reading import RunView
 from hooks_cli.render.node_names import name_in_id
 from hooks_cli.render.text import iso_time, iso_time_or_none, neutralise, neutralise_lines, one_line
+from hooks_cli.user import user_name
 
 _SUBJECT_WIDTH = 2_000
 _PROMPT_WIDTH = 200
 
 
 def gate_name(wait: WaitState) -> str:
+    return place_of_gate(wait.created)
+
+
+def place_of_gate(gate: WaitCreated) -> str:
     """The place an answer names: the node, in its round; the item, where only an item stands at the gate."""
-    return name_in_id(wait.created.work_activity_id or wait.created.activity_id)
+    return name_in_id(gate.work_activity_id or gate.activity_id)
 
 
 def open_gates(view: RunView) -> dict[str, WaitState]:
@@ -39,11 +46,35 @@ def gates_page(documents: list[dict[str, Any]]) -> str:
 
 
 def gate_line(view: RunView, name: str, wait: WaitState) -> str:
-    """A gate on one line: its name, what it asks, and until when."""
-    deadline = wait.created.deadline_at
-    until = "" if deadline is None else f" (until {iso_time(deadline)})"
+    """A gate on one line: its name, what it asks, of whom, and until when."""
+    terms = gate_terms(wait.created)
     prompt = str(view.blobs.resolve(wait.created.prompt))
-    return f"{name}: {one_line(prompt, _PROMPT_WIDTH)}{until}" if prompt else f"{name}{until}"
+    return f"{name}: {one_line(prompt, _PROMPT_WIDTH)}{terms}" if prompt else f"{name}{terms}"
+
+
+def gate_terms(gate: WaitCreated) -> str:
+    """Of whom a gate asks and until when, in parentheses; empty where it is anybody at any time."""
+    approvers = f"of {', '.join(map(neutralise, gate.approvers))}" if gate.approvers else ""
+    until = f"until {iso_time(gate.deadline_at)}" if gate.deadline_at is not None else ""
+    terms = ", ".join(filter(None, [approvers, until]))
+    return f" ({terms})" if terms else ""
+
+
+def gate_commands(run_id: str, gate: WaitCreated) -> list[str]:
+    """The commands that answer a gate; in the name of an approver where the user is none."""
+    place = shlex.quote(place_of_gate(gate))
+    by = f" --by {shlex.quote(gate.approvers[0])}" if gate.approvers and user_name() not in gate.approvers else ""
+    return [f"hooks {verb} {run_id} {place}{by}" for verb in ("approve", "reject")]
+
+
+def answers_text(run_id: str, gate: WaitCreated) -> str:
+    """The same, one a line, to stand below what is told of the gate."""
+    return "\n".join(f"      {command}" for command in gate_commands(run_id, gate))
+
+
+def is_overdue(gate: WaitCreated, now: int) -> bool:
+    """Whether the deadline has passed (ms): then only that counts, as soon as somebody moves the run."""
+    return gate.deadline_at is not None and now >= gate.deadline_at
 
 
 def _document(view: RunView, name: str, wait: WaitState) -> dict[str, Any]:
@@ -77,7 +108,7 @@ def _block(document: dict[str, Any]) -> str:
     return lines + "".join(f"    {line}\n" for line in neutralise_lines(document["prompt"]).splitlines())
 
 
-_THEN = {"fail": "it counts as rejected", "success": "it counts as approved"}
+_THEN = {"fail": "the step fails", "success": "it counts as approved"}
 
 
 def _subject(value: Any) -> str:

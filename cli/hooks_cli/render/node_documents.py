@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, Node, SubagentNode
+from hooks.events.payloads import ErrorInfo
 from hooks.ids import NodeId, work_activity
 from hooks.kernel.state import ActivityState, Composite, NodeState, RunState, Scope, output_of
 from hooks.kernel.status import RunStatus
-from hooks_cli.render.errors import error_document
+from hooks_cli.render.errors import doubt_error, error_document
 from hooks_cli.render.node_names import node_name
 from hooks_cli.render.node_status import activities_of, activity_status, last_round, node_status
 from hooks_cli.render.text import iso_time_or_none
@@ -37,7 +38,7 @@ def node_document(state: RunState, status: RunStatus, scope: Scope, definition: 
         "attempts": sum(activity.attempts for activity in activities),
         "started_at": iso_time_or_none(node.started_at) if node is not None else None,
         "ended_at": iso_time_or_none(node.ended_at) if node is not None else None,
-        "error": error_document(_error_of(node)),
+        "error": error_document(_error_of(state, node)),
         "effect_done": node is not None and any(activity.effect_done for activity in activities),
         "activity_id": work_activity(state.run_id, NodeId(definition.id), scope=scope.key) if node else None,
         "output": output_of(node) if node is not None and node.status == "succeeded" else None,
@@ -68,10 +69,15 @@ def performed_by(definition: Node) -> str:
             return "a person"
 
 
-def _error_of(node: NodeState | None) -> Any:
+def _error_of(state: RunState, node: NodeState | None) -> ErrorInfo | None:
     if node is None:
         return None
-    return node.error or next((activity.error for activity in activities_of(node) if activity.error), None)
+    errors = (_error_of_activity(state, activity) for activity in activities_of(node))
+    return node.error or next(filter(None, errors), None)
+
+
+def _error_of_activity(state: RunState, activity: ActivityState) -> ErrorInfo | None:
+    return doubt_error(state, activity) or activity.error
 
 
 def _items(state: RunState, status: RunStatus, node: NodeState) -> list[dict[str, Any]]:
@@ -85,7 +91,7 @@ def _item(state: RunState, status: RunStatus, index: int, activity: ActivityStat
         "attempts": 0 if activity is None else activity.attempts,
         "started_at": None if activity is None else iso_time_or_none(activity.started_at),
         "ended_at": None if activity is None else iso_time_or_none(activity.ended_at),
-        "error": None if activity is None else error_document(activity.error),
+        "error": None if activity is None else error_document(_error_of_activity(state, activity)),
         "activity_id": None if activity is None else activity.activity_id,
         "output": None if activity is None else activity.output,
     }

@@ -1,8 +1,8 @@
 """What the nodes of a run are called: the log's own words for those that are over, and finer ones for the others.
 
-A node under way is told by its work: in doubt, waiting for a person, retrying, running, or interrupted when nobody
-drives the run. Of several pieces of work (items of a fan-out, the body of a loop) the one a person must see first
-speaks for the node.
+A node under way is told by its work: in doubt, waiting for a person, retrying, running, or, when nobody
+drives the run, interrupted, or ready where nothing outside has been started (its gate was answered, say). Of several
+pieces of work (items of a fan-out, the body of a loop) the one a person must see first speaks for the node.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hooks.kernel.state import ActivityState, NodeState, RunState, Scope
 from hooks.kernel.status import RunStatus
 from hooks.kernel.walk import round_key
 
-_FIRST_TOLD = ("in_doubt", "waiting", "running", "interrupted", "retrying")
+_FIRST_TOLD = ("in_doubt", "waiting", "running", "interrupted", "ready", "retrying")
 
 
 def node_status(state: RunState, status: RunStatus, scope: Scope, node_id: str) -> str:
@@ -39,7 +39,9 @@ def activity_status(state: RunState, status: RunStatus, activity: ActivityState)
         return "retrying"
     attempt = state.open.get(activity_id)
     if attempt is not None:
-        return "waiting" if attempt.is_waiting else _moving(status, otherwise="interrupted")
+        if attempt.is_waiting:
+            return "waiting"
+        return _moving(status, otherwise="interrupted" if attempt.is_permitted else "ready")
     if activity.error is not None:
         return "failed"
     return "succeeded" if activity.ended_at is not None else "cancelled"
@@ -50,6 +52,12 @@ def activities_of(node: NodeState) -> Iterator[ActivityState]:
     for activity in [node.activity, *node.items]:
         if activity is not None:
             yield activity
+
+
+def has_begun_work(state: RunState, node: NodeState) -> bool:
+    """Whether more than standing at a gate has come of a node: something outside may have been started for it."""
+    attempts = [state.open.get(activity.activity_id) for activity in activities_of(node)]
+    return any(attempt is None or attempt.is_permitted for attempt in attempts) or node.rounds > 0
 
 
 def last_round(state: RunState, loop_id: str, node: NodeState | None) -> Scope | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from hooks.events.envelope import Event
 from hooks.events.payloads import (
+    ActivityFailed,
+    ActivityTimedOut,
     AttemptCreated,
     CancelRequested,
+    ErrorInfo,
     FanOutExpanded,
     HookDecided,
     LoopIterationStarted,
@@ -23,7 +26,9 @@ from hooks.events.payloads import (
 from hooks.kernel.state import RunState
 from hooks_cli.render.errors import error_text
 from hooks_cli.render.event_line import detail, hook_reasons
+from hooks_cli.render.gates import answers_text, gate_terms
 from hooks_cli.render.node_names import event_place, node_name
+from hooks_cli.render.node_status import has_begun_work
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import duration, one_line
 
@@ -37,12 +42,14 @@ class Progress:
     """
 
     def __init__(self, state: RunState) -> None:
+        self._run_id = state.run_id
         self._started: dict[str, int] = {}
+        self._error: dict[str, ErrorInfo] = {}
         self._begun_before = {
             node_name(node_id, scope.key)
             for scope in state.scopes.values()
             for node_id, node in scope.nodes.items()
-            if node.ended_at is None
+            if node.ended_at is None and has_begun_work(state, node)
         }
 
     def __call__(self, event: Event) -> None:
@@ -50,6 +57,8 @@ class Progress:
         what = self._what(event.payload, place, event.timestamp)
         if what is not None:
             say(f"  {one_line(f'{place}: {what}' if place else what, _WIDTH)}")
+        if isinstance(event.payload, WaitCreated):
+            say(answers_text(self._run_id, event.payload))
 
     def _what(self, payload: Payload, place: str, at: int) -> str | None:
         match payload:
@@ -67,12 +76,16 @@ class Progress:
             case FanOutExpanded() | LoopIterationStarted():
                 self._started.setdefault(place, at)
                 return detail(payload)
+            case ActivityFailed(error=error) | ActivityTimedOut(error=error):
+                self._error[place] = error
+                return None
             case RetryScheduled(delay_ms=delay):
-                return f"next attempt in {duration(delay)}"
+                why = f", after {error_text(self._error[place])}" if place in self._error else ""
+                return f"next attempt in {duration(delay)}{why}"
             case ReconcileResult(outcome="in_doubt", reason=reason):
                 return f"in doubt: {reason}"
             case WaitCreated():
-                return f"waits for a person: {detail(payload)}"
+                return f"waits for a person{gate_terms(payload)}: {detail(payload)}"
             case WaitResolved() | WaitDeadlineExceeded():
                 return detail(payload)
             case CancelRequested():

@@ -8,7 +8,7 @@ from hooks.runtime.reading import RunView
 from hooks_cli.render.documents import run_document
 from hooks_cli.render.errors import error_text, errors
 from hooks_cli.render.gates import gate_documents, gate_line, open_gates
-from hooks_cli.render.next_steps import in_doubt_places, next_steps
+from hooks_cli.render.next_steps import in_doubt_places, next_commands
 from hooks_cli.render.text import duration, iso_time, one_line
 
 _WIDTH = 400
@@ -21,7 +21,7 @@ def end_document(view: RunView, at_ms: int) -> dict[str, Any]:
         **run_document(view, at_ms),
         "gates": gate_documents(view),
         "output": view.output() if view.status.status == "succeeded" else None,
-        "next": next_steps(view.status, view.state),
+        "next": next_commands(view),
     }
 
 
@@ -36,7 +36,7 @@ def end_text(view: RunView) -> str:
         lines.extend(f"  {gate_line(view, name, wait)}" for name, wait in open_gates(view).items())
     if status.next_due_at is not None:
         lines.append(f"  next due at {iso_time(status.next_due_at)}")
-    lines.extend(f"    {command}" for command in next_steps(status, state))
+    lines.extend(f"    {command}" for command in next_commands(view))
     return "\n".join(lines)
 
 

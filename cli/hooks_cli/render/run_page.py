@@ -37,9 +37,7 @@ def run_page(document: dict[str, Any]) -> str:
     if document["error"]:
         error = document["error"]
         parts.append(one_line(f"{error['node']}: {error['errorCode']}: {error['errorMessage']}", _WIDTH) + "\n")
-    if document["next"]:
-        parts.append("Next:\n" + "".join(f"    {command}\n" for command in document["next"]))
-    return "\n".join(parts)
+    return "\n".join([*parts, *_next(document)])
 
 
 def node_page(document: dict[str, Any]) -> str:
@@ -47,25 +45,59 @@ def node_page(document: dict[str, Any]) -> str:
     facts = [
         ("Node", document["name"]),
         ("Run", document["run_id"]),
-        ("Status", document["status"]),
+        ("Status", _node_status(document)),
         ("Performed by", document["performed_by"]),
         ("Depends", ", ".join(document["depends"])),
         ("Attempts", str(document["attempts"])),
         ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
+        ("Took", None if document["ended_at"] is None else _took(document)),
     ]
     parts = [_facts(facts)]
     if document["error"]:
         error = document["error"]
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
+    parts += map(_doubt, document["doubts"])
     if document["items"]:
         parts.append(_items(document["items"]))
     if document["body"]:
         parts.append(_nodes(document["body"]))
     if document["output"] is not None:
         parts.append(_output(document["output"]))
-    return "\n".join(parts)
+    return "\n".join([*parts, *_next(document)])
+
+
+def _next(document: dict[str, Any]) -> list[str]:
+    steps = "".join(f"    {command}\n" for command in document["next"])
+    return [f"Next:\n{steps}"] if steps else []
+
+
+def _node_status(document: dict[str, Any]) -> str:
+    word = _word(document)
+    why = document["skipped_because"] or _answer(document).get("comment")
+    return f"{word}: {why}" if why else word
+
+
+def _word(node: dict[str, Any]) -> str:
+    """The status of a node; of a decision what was decided, since it has done its work either way."""
+    return "rejected" if _answer(node).get("approved") is False else str(node["status"])
+
+
+def _answer(node: dict[str, Any]) -> dict[str, Any]:
+    output = node["output"]
+    return output if node["type"] == "decision" and isinstance(output, dict) else {}
+
+
+def _doubt(document: dict[str, Any]) -> str:
+    """What is known of an effect in doubt."""
+    facts = [
+        ("In doubt", f"{document['place']}, attempt {document['attempt']}: {document['reason_text']}"),
+        ("Key", document["idempotency_key"]),
+        ("Input", _short(document["input"])),
+        ("Stdout", document["stdout"]),
+    ]
+    return _facts(facts)
 
 
 def _status(document: dict[str, Any]) -> str:
@@ -87,7 +119,7 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
     for node in nodes.values():
         yield [
             node["name"],
-            node["status"],
+            _word(node),
             _attempts(node),
             _took(node),
             neutralise(node["performed_by"]),

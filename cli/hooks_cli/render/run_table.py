@@ -19,7 +19,7 @@ def run_table(documents: Sequence[dict[str, Any]]) -> str:
 def _row(document: dict[str, Any]) -> list[str]:
     error = document["error"] or {}
     message = error.get("errorMessage") or error.get("message") or ""
-    cells = [neutralise(document["run_id"]), document["status"] or "unreadable"]
+    cells = [neutralise(document["run_id"]), _status(document)]
     if "created_at" in document:
         cells += [
             document["workflow_id"],
@@ -31,3 +31,9 @@ def _row(document: dict[str, Any]) -> list[str]:
         cells += ["-", "-", "-", "-"]
     node = f"{error['node']}: " if error.get("node") else ""
     return [*cells, one_line(node + message, _ERROR_WIDTH)]
+
+
+def _status(document: dict[str, Any]) -> str:
+    """One that has ended may have left something in doubt, which a person still has to settle."""
+    status = document["status"] or "unreadable"
+    return f"{status}, in doubt" if document.get("in_doubt") and status != "in_doubt" else status

@@ -31,6 +31,8 @@ class GenerationRequest:
     grace_ms: int
     environment: Mapping[str, str] = field(default_factory=dict)
     """What is added to the driver's own environment."""
+    hidden: frozenset[str] = frozenset()
+    """What of that the draw does not get: secrets its step does not list."""
     masker: Masker | None = None
     """Masks what is captured before anything of it is read."""
     on_kill: Callable[[], None] | None = None

@@ -6,7 +6,6 @@ only the declared argv is searched for `${prompt}`, and no shell sees any of it.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
 from hooks.processes.outputs import CaptureLostError, read_tail, read_text
 from hooks.processes.running import adopt_child, run_child
+from hooks.secrets import environment_without
 
 PROMPT = "${prompt}"
 ANSWER_LIMIT = 64 * 1024 * 1024
@@ -81,7 +81,7 @@ class CommandAgentProcess:
             argv=[*argv, *self._option_words(request)],
             working_directory=request.working_directory,
             environment={
-                **os.environ,
+                **environment_without(request.hidden),
                 **self._declaration.env,
                 **request.environment,
                 "HOOKS_IDEMPOTENCY_KEY": request.key,

@@ -46,6 +46,8 @@ class EffectCall:
     grace_ms: int
     max_output_bytes: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
+    hidden: frozenset[str] = frozenset()
+    """Variables of the driver's own environment that the call does not get: secrets it does not list."""
     masker: Masker | None = None
     on_kill: Callable[[], None] | None = None
     """Called once, just before processes of this call that outlived their grace are sent KILL."""

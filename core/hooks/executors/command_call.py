@@ -7,7 +7,6 @@ with 0 (it happened, and stdout is the output), 1 (it did not), or anything else
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
 from hooks.processes.outputs import CapturedText, CaptureLostError, read_tail, read_text
 from hooks.processes.running import adopt_child, run_child
+from hooks.secrets import environment_without
 
 KEPT_OUTPUT_BYTES = 1024 * 1024
 LOOK_UP_SECONDS = 30
@@ -94,7 +94,7 @@ def _child(command: Command, call: EffectCall, directory: Path) -> Child:
         argv=command.argv,
         working_directory=call.working_directory,
         environment={
-            **os.environ,
+            **environment_without(call.hidden),
             **command.environment,
             **call.environment,
             "HOOKS_IDEMPOTENCY_KEY": call.key,

@@ -285,8 +285,11 @@ def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, 
     activity = state.activities[attempt.activity_id]
     activity.error = error
     if interrupted:
-        # A person who stops the driver five times does not make a crash loop.
-        activity.interruptions += attempt.stop is None and attempt.reconciled is None
+        # A person who stops the driver, or settles the effect, five times does not make a crash loop.
+        activity.interruptions += not (
+            (attempt.stop is not None and attempt.stop.reason == "interrupt")
+            or (attempt.reconciled is not None and attempt.reconciled.by is not None)
+        )
     else:
         activity.interruptions = 0
         activity.counted += 1

@@ -32,7 +32,7 @@ from hooks.kernel.actions import Action, Record, WakeAt
 from hooks.kernel.cancel_rules import cancel_run, close_waits, follow_node_cancels
 from hooks.kernel.follow_attempts import follow_attempts
 from hooks.kernel.loop_rules import follow_loops
-from hooks.kernel.starts import carry_on, starts
+from hooks.kernel.starts import carry_on, has_refusal, starts
 from hooks.kernel.state import RunState
 from hooks.kernel.walk import NEVER_ABSORBED, active_scopes
 
@@ -54,7 +54,8 @@ def decide(state: RunState, definition: Workflow, now: int) -> list[Action]:
         return [*closings]
     if (ending := _ending(state)) is not None:
         return [Record(ending)]
-    actions: list[Action] = [] if state.halted or _is_asked_about(state) else [*starts(state, now)]
+    is_held = state.halted or has_refusal(state) or _is_asked_about(state)
+    actions: list[Action] = [] if is_held else [*starts(state, now)]
     actions.extend(carry_on(state))
     deadlines = ((wait_id, wait.created.deadline_at) for wait_id, wait in state.waits.items())
     actions.extend(WakeAt(wait_id, due_at) for wait_id, due_at in deadlines if due_at is not None)

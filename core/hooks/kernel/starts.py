@@ -18,12 +18,26 @@ from hooks.kernel.walk import active_scopes
 
 
 def carry_on(state: RunState) -> Iterator[Action]:
+    is_refused = has_refusal(state)
     for attempt in state.open.values():
         scope = state.scopes[attempt.scope]
         if is_being_cancelled(state, scope, attempt.node_id):
             yield Stop(attempt.activity_id, attempt.attempt_id)
-        elif not attempt.is_in_doubt and not attempt.is_waiting:
+        elif not attempt.is_in_doubt and not attempt.is_waiting and (not is_refused or _goes_on_refused(attempt)):
             yield Perform(attempt.activity_id, attempt.attempt_id)
+
+
+def has_refusal(state: RunState) -> bool:
+    """A person has said no to a step that is still open: its failure is certain, so nothing else begins before it."""
+    return any(_is_refused(attempt) for attempt in state.open.values())
+
+
+def _is_refused(attempt: AttemptState) -> bool:
+    return attempt.wait is not None and attempt.wait.approved is False and attempt.wait.created.stage != "decision"
+
+
+def _goes_on_refused(attempt: AttemptState) -> bool:
+    return _is_refused(attempt) or attempt.is_permitted
 
 
 def starts(state: RunState, now: int) -> Iterator[Action]:

@@ -6,9 +6,9 @@ contradicting answers wins, and the second is told so. Its file is removed only 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, assert_never
 
-from hooks.errors import StorageError
 from hooks.events.payloads import CancelRequested, ErrorInfo, Payload, ReconcileResult, RequestRefused, WaitResolved
 from hooks.ids import ActivityId, NodeId
 from hooks.kernel.state import RunState
@@ -21,6 +21,7 @@ from hooks.storage.inbox import (
     GateAnswer,
     Request,
     Resolution,
+    put_aside,
     remove_request,
     requests_in,
 )
@@ -31,22 +32,38 @@ Code: TypeAlias = Literal[
 ]
 
 
-def answer_requests(recorder: Recorder, directory: RunDirectory, durability: Durability) -> bool:
-    """Answer everything that lies in the inbox; durable on return. Whether there was anything."""
+def answer_requests(
+    recorder: Recorder,
+    directory: RunDirectory,
+    durability: Durability,
+    *,
+    is_running: Callable[[ActivityId], bool],
+    tell: Callable[[str], None],
+) -> None:
+    """Answer everything that lies in the inbox; durable on return.
+
+    `is_running` says whether this driver is performing an activity just now. What is no request is put aside under a
+    name that nobody reads, and said: it must not keep others from being answered.
+    """
     found = list(requests_in(directory.inbox))
+    good = [(path, request) for path, request in found if not isinstance(request, BadRequest)]
     for path, request in found:
         if isinstance(request, BadRequest):
-            raise StorageError(f"{path} is no request: {request.reason}.", fix=f"Look at it, then remove {path}.")
+            tell(f"{path} is no request ({request.reason}); it is put aside as {put_aside(path, durability).name}.")
+    for _, request in good:
         if request.id not in recorder.state.requests:
-            recorder.record(answer(recorder.state, request), "human")
-    if found:
+            recorder.record(answer(recorder.state, request, is_running), "human")
+    if good:
         recorder.commit_now()
-    for path, _ in found:
+    for path, _ in good:
         remove_request(path, durability)
-    return bool(found)
 
 
-def answer(state: RunState, request: Request) -> Payload:
+def _nothing_runs(activity_id: ActivityId) -> bool:
+    return False
+
+
+def answer(state: RunState, request: Request, is_running: Callable[[ActivityId], bool] = _nothing_runs) -> Payload:
     """The event that grants or refuses `request` in this state."""
     match request:
         case CancelRequest():
@@ -54,7 +71,7 @@ def answer(state: RunState, request: Request) -> Payload:
         case GateAnswer():
             return _gate(state, request)
         case Resolution():
-            return _resolve(state, request)
+            return _resolve(state, request, is_running)
         case _:
             assert_never(request)
 
@@ -103,12 +120,14 @@ def _gate(state: RunState, request: GateAnswer) -> Payload:
 _OUTCOMES: dict[str, Any] = {"done": "done", "failed": "failed", "retry": "not_done"}
 
 
-def _resolve(state: RunState, request: Resolution) -> Payload:
+def _resolve(state: RunState, request: Resolution, is_running: Callable[[ActivityId], bool]) -> Payload:
     attempt = state.in_doubt.get(ActivityId(request.activity_id)) or state.open.get(ActivityId(request.activity_id))
     if attempt is None or not attempt.is_dangling or attempt.effect is None:
         return _refuse(request, "NothingInDoubt", f"No effect of {request.activity_id} is in doubt.")
     if attempt.attempt_id != request.attempt_id:
         return _refuse(request, "NothingInDoubt", f"{request.attempt_id} is not the attempt that is in doubt.")
+    if attempt.settled is None and is_running(attempt.activity_id):
+        return _refuse(request, "NothingInDoubt", f"{request.activity_id} is still running; its outcome will be known.")
     return ReconcileResult(
         activity_id=attempt.activity_id,
         attempt_id=attempt.attempt_id,

@@ -77,6 +77,7 @@ async def cancel_attempt(run: RunContext, state: AttemptState) -> None:
     is_running = state.is_permitted and (state.effect is None or state.settled is None) and not state.is_in_doubt
     if is_running:
         await attempt.announce_stop("cancel")
+    if state.is_permitted:
         await attempt.end_leftovers()
     if state.is_dangling and not state.is_in_doubt and isinstance(definition, HostExecutorNode):
         await settle_cancelled_effect(attempt, attempt.effect_of(definition))
@@ -214,9 +215,12 @@ class Attempt(Step):
         return any(agent.name == node.agent and not agent.repeatable for agent in self.run.definition.agents)
 
     def _start_nothing_more(self) -> None:
-        """Where the driver is stopping or this is being cancelled, go no further."""
+        """Where the driver is stopping, this is being cancelled, or the run failed at the gate, go no further."""
         if self.is_being_cancelled:
             raise WorkStopped("cancel")
+        if self.run.state.halted and self.state.wait is not None:
+            self.run.recorder.record(ActivityCancelled(**self.who, reason="gate_closed"))
+            raise NothingMore
         if self.run.interruption.requested.is_set():
             raise NothingMore
 

@@ -39,6 +39,10 @@ class RunContext:
     durability: Durability
     environ: Mapping[str, str]
     """Where secrets come from."""
+    secret_names: frozenset[str]
+    """Every secret that any step of the workflow lists."""
+    masker: Masker | None
+    """Masks those of them that are set, wherever they turn up."""
     end_leftovers: Callable[[str, int, Path, Masker | None], Awaitable[None]]
     trusted_since: int
     """Index of the first driver session whose unsynced files may be believed: same boot, same directory."""

@@ -92,7 +92,13 @@ class Driver:
 
     def _answer_requests(self) -> None:
         if has_requests(self._directory.inbox):
-            answer_requests(self._run.recorder, self._directory, self._run.durability)
+            answer_requests(
+                self._run.recorder,
+                self._directory,
+                self._run.durability,
+                is_running=self._tasks.__contains__,
+                tell=self._run.tell,
+            )
 
     # ---- deciding --------------------------------------------------------------------------------------------------
 

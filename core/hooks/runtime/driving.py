@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hooks.definition.model import HostExecutorNode, Node, SubagentNode, every_node
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
@@ -27,6 +28,7 @@ from hooks.runtime.recorder import Recorder
 from hooks.runtime.runs import OpenRun, recorder_of
 from hooks.runtime.supervision import Interruption
 from hooks.runtime.work_engine import LocalWorkEngine
+from hooks.secrets import Masker
 from hooks.storage.inbox import has_requests
 from hooks.storage.locks import boot_id
 
@@ -156,7 +158,7 @@ def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recor
     return HookPoints(
         HookAsker(pipeline, recorder, run.definition),
         now=lambda: run.state.now(run.clock.now_ms()),
-        environ=os.environ,
+        masker=_masker(_secret_names(run)),
     )
 
 
@@ -172,6 +174,7 @@ def _context(
     created = run.state.created
     assert created is not None
     working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
+    secret_names = _secret_names(run)
     engine = LocalWorkEngine(run.definition, workflow_directory)
     performer = implementation or LocalExecutionHooks(
         engine, working_directory=working_directory, workflow_directory=workflow_directory
@@ -188,6 +191,8 @@ def _context(
         recorder=recorder,
         implementation=performer,
         environ=os.environ,
+        secret_names=secret_names,
+        masker=_masker(secret_names),
         tell_cancelled=tell_cancelled,
         tell=tell_on_stderr,
         one_pass=one_pass,
@@ -242,3 +247,17 @@ def _let_go_of_tasks(loop: asyncio.AbstractEventLoop) -> None:
         # Now, and not when the garbage is collected: what they leave on the way out may need a loop that is open.
         if isinstance(coroutine, Coroutine):
             coroutine.close()
+
+
+def _secret_names(run: OpenRun) -> frozenset[str]:
+    return frozenset(name for node in every_node(run.definition) for name in _secrets_of(node))
+
+
+def _secrets_of(node: Node) -> list[str]:
+    return node.secrets if isinstance(node, SubagentNode | HostExecutorNode) else []
+
+
+def _masker(names: frozenset[str]) -> Masker | None:
+    """Masks the secrets that are set; None where the workflow has none."""
+    values = {name: os.environ[name] for name in names if name in os.environ}
+    return Masker(values) if values else None

@@ -94,6 +94,9 @@ class _Performance:
         state = self.attempt.state
         if state.effect is None and state.settled is None:
             await self._permit()
+        if self.attempt.inherited and state.reconciled is not None and state.reconciled.by is not None:
+            # A person has settled it; what may still run of it must not run beside what comes next.
+            await self.attempt.end_leftovers()
         if state.is_dangling:
             await self._settle()
         if self._is_cancelled():
@@ -174,7 +177,7 @@ class _Performance:
             await self._doubt(problem)
         try:
             value = await self._filled(effect_input)
-            if attempt.state.settled is None:
+            if attempt.state.is_dangling and attempt.state.settled is None:
                 await self._execute(value)
             if attempt.state.is_dangling:
                 await self._reconcile(effect_input.input, value)
@@ -184,7 +187,7 @@ class _Performance:
     async def _filled(self, effect_input: EffectInput) -> Any:
         """The input with its secrets; a missing one says nothing about the effect: it is asked for again."""
         pauses = _pauses()
-        while True:
+        while self.attempt.state.is_dangling:
             try:
                 filled = effect_input.filled(self.attempt.run.environ)
             except MissingSecretError as error:
@@ -192,6 +195,7 @@ class _Performance:
                 continue
             self.attempt.use(filled)
             return filled.input
+        return None  # a person has settled it meanwhile
 
     async def _execute(self, value: Any) -> None:
         """Execute, or learn how the execution of a driver that is gone ended."""
@@ -275,8 +279,10 @@ class _Performance:
 
     async def _look_up(self, policy: EffectPolicy, value: Any) -> None:
         pauses = _pauses()
-        while True:
+        while self.attempt.state.is_dangling:
             answer = await self._ask(value)
+            if not self.attempt.state.is_dangling:
+                return  # a person has settled it meanwhile
             match answer:
                 case Found():
                     await self._found(answer)
@@ -356,7 +362,9 @@ class _Performance:
 
     async def _ask_again(self, reason: str, duration_ms: int) -> None:
         """Wait before asking again, and say why. One pass does not wait; a stop or a cancel ends it."""
-        self.attempt.run.tell(f"{self.attempt.state.node_id}: {reason}; asked again in {spelt(duration_ms)}.")
+        by_hand = "`hooks resolve` settles it by hand."
+        node_id = self.attempt.state.node_id
+        self.attempt.run.tell(f"{node_id}: {reason}; asked again in {spelt(duration_ms)}. {by_hand}")
         if self.attempt.run.one_pass:
             self.attempt.leave()
         match await self.attempt.pause(duration_ms):

@@ -56,8 +56,10 @@ class DispatchContext:
     format: Mapping[str, Any] | None
     environment: Mapping[str, str]
     """What the step adds to the environment, secrets filled in."""
+    hidden: frozenset[str]
+    """Variables of the driver's own environment that the step does not get: secrets it does not list."""
     masker: Masker | None
-    """Masks the step's secrets in whatever is captured."""
+    """Masks every secret of the workflow in whatever is captured."""
     on_kill: Callable[[], None]
     """To be called just before processes that outlived their grace are killed."""
     recorder: Recorder

@@ -7,7 +7,7 @@ Points that only observe stand in `observers.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from hooks.definition.hook_points import HookType
@@ -40,12 +40,12 @@ class BlockedByHookError(Exception):
 class HookPoints:
     """The hook points of a run: around every agent step, executor call and effect, and about the run itself."""
 
-    def __init__(self, asker: HookAsker, *, now: Callable[[], int], environ: Mapping[str, str]) -> None:
+    def __init__(self, asker: HookAsker, *, now: Callable[[], int], masker: Masker | None) -> None:
         self._asker = asker
         self._recorder = asker.recorder
         self._definition = asker.definition
         self._now = now
-        self._environ = environ
+        self._mask = _as_it_is if masker is None else masker.mask_value
         self._honoured = {agent.name: agent.honoured_options for agent in asker.definition.agents}
         self.observers = Observers(asker)
 
@@ -142,7 +142,7 @@ class HookPoints:
                 node_id=attempt.node_id,
                 logged=attempt.hooks,
                 accepts=self._accepts(occasion.node),
-                mask=self._mask_of(occasion.node),
+                mask=self._mask,
             )
         )
 
@@ -186,11 +186,6 @@ class HookPoints:
             self._asker.tell(problem)
 
     # ---- what a dispatch is about ----------------------------------------------------------------------------------
-
-    def _mask_of(self, node: WorkNode) -> Callable[[Any], Any]:
-        """Puts the node's secrets out of sight in whatever hooks are shown and whatever is recorded of them."""
-        values = {name: self._environ[name] for name in node.secrets if name in self._environ}
-        return Masker(values).mask_value if values else _as_it_is
 
     def _accepts(self, node: WorkNode) -> Callable[[str, Any], str | None]:
         """What a hook may set is what a file may set: only options that the step's agent honours.

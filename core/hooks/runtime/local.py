@@ -82,6 +82,7 @@ def _call(ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> Ef
         grace_ms=ctx.grace_ms,
         max_output_bytes=node.max_output_bytes,
         environment=ctx.environment,
+        hidden=ctx.hidden,
         masker=ctx.masker,
         on_kill=ctx.on_kill,
     )

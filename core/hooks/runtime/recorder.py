@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hooks.clock import Clock
-from hooks.errors import HooksError
+from hooks.errors import HooksError, StorageError
 from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import Payload
 from hooks.kernel.apply import apply
+from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.state import RunState
 from hooks.storage.blobs import BlobStore
 from hooks.storage.event_log import EventLog
@@ -61,7 +62,17 @@ class Recorder:
         except HooksError as error:
             self._fail(error)
             raise
-        apply(self.state, event)
+        try:
+            apply(self.state, event)
+        except IllegalEventError as error:
+            # What this state does not allow must not reach the disk, nor what was recorded beside it.
+            self._log.discard()
+            fault = StorageError(
+                f"An event that this run does not allow was not written: {error}.",
+                fix="This is a fault of hooks; the run is as it was. Report it, then go on with `hooks recover`.",
+            )
+            self._fail(fault)
+            raise fault from error
         self._unreported.append(event)
         return event
 

@@ -158,6 +158,7 @@ class _SamplingLoop:
                 key=ctx.idempotency_key,
                 grace_ms=ctx.grace_ms,
                 environment=ctx.environment,
+                hidden=ctx.hidden,
                 masker=ctx.masker,
                 on_kill=ctx.on_kill,
             ),

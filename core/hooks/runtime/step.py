@@ -19,11 +19,12 @@ from hooks.runtime.context import RunContext
 from hooks.runtime.execution_hooks import DispatchContext, Leftover, PreparedCall
 from hooks.runtime.step_errors import NothingMore, StepError, step_error
 from hooks.runtime.supervision import supervise
-from hooks.secrets import Masker
 
 T = TypeVar("T")
 
 MOMENT_MS = 2_000
+LONGEST_SLEEP_MS = 500
+"""How late a wait may notice that a person has settled what it waits for."""
 
 
 def who(attempt: AttemptState) -> dict[str, Any]:
@@ -79,13 +80,16 @@ class Step:
         return self.run.cancel_event(self.state.activity_id).is_set()
 
     async def pause(self, duration_ms: int) -> StopReason | None:
-        """Wait, with nothing under way; what cut it short, if anything did."""
+        """Wait, with nothing under way, unless the effect is settled meanwhile; what cut it short, if anything did."""
         stops = [self.run.interruption.requested, self.run.cancel_event(self.state.activity_id)]
         waits = [asyncio.ensure_future(stop.wait()) for stop in stops]
-        sleep = asyncio.ensure_future(self.run.clock.sleep_ms(duration_ms))
-        await asyncio.wait({*waits, sleep}, return_when=asyncio.FIRST_COMPLETED)
-        for future in (*waits, sleep):
-            future.cancel()
+        while duration_ms > 0 and self.state.is_dangling and not any(stop.is_set() for stop in stops):
+            sleep = asyncio.ensure_future(self.run.clock.sleep_ms(min(duration_ms, LONGEST_SLEEP_MS)))
+            await asyncio.wait({*waits, sleep}, return_when=asyncio.FIRST_COMPLETED)
+            sleep.cancel()
+            duration_ms -= LONGEST_SLEEP_MS
+        for wait in waits:
+            wait.cancel()
         return "cancel" if stops[1].is_set() else "interrupt" if stops[0].is_set() else None
 
     def prepare(self, node: HostExecutorNode) -> PreparedCall:
@@ -139,10 +143,8 @@ class Step:
         )
 
     async def end_leftovers(self) -> None:
-        """End what a driver that is gone had started; nothing has been bound for it here, so its secrets go by name."""
-        environ = self.run.environ
-        known = {name: environ[name] for name in self.node.secrets if name in environ}
-        await self.run.end_leftovers(self.marker, self.grace_ms, self.directory, Masker(known) if known else None)
+        """End what a driver that is gone had started, and mask what it left."""
+        await self.run.end_leftovers(self.marker, self.grace_ms, self.directory, self.run.masker)
 
     async def announce_stop(self, reason: StopReason) -> None:
         self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
@@ -193,7 +195,8 @@ class Step:
             model_options=self.model_options,
             format=self.format,
             environment={**self.environment, "HOOKS_ATTEMPT": state.attempt_id},
-            masker=Masker(self.secrets) if self.secrets else None,
+            hidden=self.run.secret_names - frozenset(self.node.secrets),
+            masker=self.run.masker,
             on_kill=self._note_kill,
             recorder=run.recorder,
         )

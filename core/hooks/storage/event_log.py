@@ -202,6 +202,11 @@ class EventLog:
             run=self._run_id,
         )
 
+    def discard(self) -> None:
+        """Drop what is pending: something in it must not be written. The log takes nothing more."""
+        self._lines.clear()
+        self._health = "failed"
+
     def close(self) -> None:
         """Let go of the file. Pending events are dropped: nobody was promised them."""
         if self._descriptor >= 0:

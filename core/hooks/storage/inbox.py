@@ -91,7 +91,7 @@ def requests_in(inbox: Path) -> Iterator[tuple[Path, Request | BadRequest]]:
     for name in sorted(_names(inbox)):
         path = inbox / name
         try:
-            if path.stat().st_size > _LARGEST:
+            if path.lstat().st_size > _LARGEST:
                 yield path, BadRequest(path, "it is larger than any request")
                 continue
             request: Any = _decode(read_bytes(path))
@@ -118,6 +118,13 @@ def _names(inbox: Path) -> list[str]:
 def has_requests(inbox: Path) -> bool:
     """Whether anything lies in the inbox; one look at a directory."""
     return bool(_names(inbox))
+
+
+def put_aside(path: Path, durability: Durability) -> Path:
+    """Give a file that is no request a name that nobody reads; the new path."""
+    aside = path.with_name(f".bad-{path.name}")
+    rename(path, aside, durability)
+    return aside
 
 
 def remove_request(path: Path, durability: Durability) -> None:

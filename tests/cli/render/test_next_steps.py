@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from hooks.events.payloads import ErrorInfo
 from hooks.kernel.state import RunState
 from hooks.kernel.status import run_status
@@ -47,3 +49,29 @@ def test_an_open_gate_is_answered_also_while_a_driver_stays() -> None:
 
     assert steps(state) == ["hooks approve r l.1/ok", "hooks reject r l.1/ok"]
     assert steps(state, is_driven=True) == ["hooks tail r", "hooks approve r l.1/ok", "hooks reject r l.1/ok"]
+
+
+def test_after_its_deadline_a_gate_is_not_offered_any_more() -> None:
+    state = Simulation(workflow(loop("l", agent("a"), decision("ok", "a"))), answers_gates=False).run()
+    (wait,) = state.waits.values()
+    wait.created = msgspec.structs.replace(wait.created, deadline_at=state.timestamp)
+
+    overdue = run_status(state, driver_is_alive=False, now=state.timestamp)
+
+    assert next_steps(overdue, state) == ["hooks recover r"]
+
+
+def test_a_gate_is_answered_in_the_name_of_an_approver_by_who_is_none() -> None:
+    state = Simulation(workflow(loop("l", agent("a"), decision("ok", "a"))), answers_gates=False).run()
+    (wait,) = state.waits.values()
+    wait.created = msgspec.structs.replace(wait.created, approvers=["the boss"])
+
+    assert steps(state) == [f"hooks {verb} r l.1/ok --by 'the boss'" for verb in ("approve", "reject")]
+
+
+def test_logs_are_offered_only_where_a_process_wrote_some() -> None:
+    exited = ErrorInfo(error_code="Timeout", error_class="timeout", error_message="too long")
+    state = Simulation(workflow(agent("a")), world={("a", 1): exited}).run()
+    status = run_status(state, driver_is_alive=False)
+
+    assert next_steps(status, state, has_logs=lambda place, stream: False) == ["hooks show r --node a", "hooks retry r"]
