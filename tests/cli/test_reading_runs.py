@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import json
 
+from hooks.events.payloads import RunStarted
+from hooks.storage.event_log import EventLog
+from hooks.storage.log_reader import LogReader
+from hooks.storage.run_directory import RunDirectory
 from tests.cli.command import CommandLine
+from tests.storage.builders import add_group
 
 
 def damage_middle(cli: CommandLine, run_id: str) -> None:
@@ -77,6 +82,22 @@ def test_a_changed_sidecar_is_found(cli: CommandLine) -> None:
 
     assert ended.code == 9
     assert "effect-input.json" in ended.out
+
+
+def test_a_history_that_no_run_can_have_is_damage_though_every_hash_fits(cli: CommandLine) -> None:
+    assert cli.hooks("run", "greeting.yaml", "--run-id", "odd").code == 0
+    directory = RunDirectory(cli.runs / "odd")
+    reader = LogReader(directory.log)
+    reader.read_new()
+    with EventLog(
+        directory.log, run_id="odd", blobs=directory.blob_store(), durability="relaxed", position=reader.position
+    ) as log:
+        add_group(log, RunStarted())
+
+    ended = cli.hooks("verify", "odd")
+
+    assert ended.code == 9
+    assert f"line {reader.position.seq + 1}" in ended.out
 
 
 def test_a_json_array_in_the_log_gives_a_message_and_no_traceback(cli: CommandLine) -> None:
