@@ -12,6 +12,7 @@ import pytest
 
 from hooks.definition.model import CommandAgent, HostExecutorNode
 from hooks.events.payloads import EffectAttempted, EffectSettled, ReconcileResult
+from hooks.ids import NodeId
 from hooks.runtime.attempt_files import FILE_NAME
 from hooks.runtime.requests import Answer, resolve_effect
 from hooks.storage.verify import verify_run
@@ -85,6 +86,16 @@ def test_an_absent_effect_is_done_by_a_new_attempt_under_the_same_key(runs: Runs
     assert len(attempted) == 2
     assert len({payload.idempotency_key for payload in attempted}) == 1
     assert verify_run(runs.directory) == []
+
+
+def test_an_effect_that_is_absent_every_time_is_not_tried_for_ever(runs: Runs, tmp_path: Path) -> None:
+    report = runs.run(mail(tmp_path, DIES, lookup=looks(tmp_path, 1)))
+
+    error = report.state.root.nodes[NodeId("mail")].error
+    assert report.status.exit_code == 1
+    assert error is not None
+    assert error.error_message.endswith("5 times in a row. The provider says that it did not happen.")
+    assert calls(tmp_path) == 5
 
 
 def test_an_absence_counts_only_when_it_has_settled(runs: Runs, tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def _follow_attempt(
         return None
     if end.cancelled or end.error is None or (end.interrupted and is_over):
         return NodeCancelled(node_id=activity.node_id, scope=scope.key, activity_id=activity.activity_id)
-    error = _crash_loop(activity.interruptions) if end.interrupted else end.error
+    error = _crash_loop(activity.interruptions, end.error) if end.interrupted else end.error
     return NodeFailed(
         node_id=activity.node_id,
         scope=scope.key,
@@ -77,11 +77,12 @@ def _has_failed_sibling(state: RunState, activity: ActivityState, retry: Retry) 
     )
 
 
-def _crash_loop(interruptions: int) -> ErrorInfo:
+def _crash_loop(interruptions: int, last: ErrorInfo | None) -> ErrorInfo:
+    because = "" if last is None else f" {last.error_message}"
     return ErrorInfo(
         error_code="DriverCrashLoop",
         error_class="fatal",
-        error_message=f"The driver died {interruptions} times in a row while this was running.",
+        error_message=f"It was cut short {interruptions} times in a row.{because}",
     )
 
 
