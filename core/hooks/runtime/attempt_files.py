@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from hooks.expressions.secrets import fill_secrets, secrets_named
+from hooks.expressions.secrets import fill_secrets
 from hooks.jsonio import canonical
 from hooks.regular_files import read_regular
 from hooks.storage.durable_files import Durability, storage_error, sync_directory, write_new_file
@@ -41,19 +41,16 @@ class EffectInput:
     def filled(self, environ: Mapping[str, str]) -> FilledInput:
         """What the call is made from, secrets put in. Raises MissingSecretError."""
         document = orjson.loads(self.data)
-        pointers = document["secrets"]
-        names = secrets_named(document, pointers)
-        filled = fill_secrets(document, pointers, environ)
-        return FilledInput(filled["input"], filled["env"], {name: environ[name] for name in names})
+        filled = fill_secrets(document, document["secrets"], environ)
+        return FilledInput(filled["input"], filled["env"])
 
 
 @dataclass(frozen=True, slots=True)
 class FilledInput:
-    """An input and environment with their secrets, and which those are. Lives in memory alone."""
+    """An input and environment with their secrets. Lives in memory alone."""
 
     input: Any
     environment: dict[str, str]
-    secrets: dict[str, str]
 
 
 def make_effect_input(

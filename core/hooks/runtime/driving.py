@@ -105,9 +105,20 @@ async def drive_async(
         return RunReport(run.view())
     interruption = Interruption()
     members, recorder = recorder_of(run)
-    hook_points = _hook_points(run, members, recorder)
+    secret_names = _secret_names(run)
+    masker = _masker(secret_names)
+    hook_points = _hook_points(run, members, recorder, masker)
     recorder.on_event = _telling(hook_points, on_event) if dispatching == "work" else on_event
-    context = _context(run, recorder, hook_points, interruption, implementation, one_pass=one_pass)
+    context = _context(
+        run,
+        recorder,
+        hook_points,
+        interruption,
+        implementation,
+        secret_names=secret_names,
+        masker=masker,
+        one_pass=one_pass,
+    )
     handled = _handle_signals(interruption, run.grace_ms, on_signal) if handle_signals else ()
     try:
         if dispatching == "work":
@@ -141,7 +152,9 @@ async def _recover(run: OpenRun, recorder: Recorder, implementation: WorkflowExe
         await recorder.commit()
 
 
-def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recorder) -> HookPoints:
+def _hook_points(
+    run: OpenRun, members: Sequence[HookSetMember], recorder: Recorder, masker: Masker | None
+) -> HookPoints:
     created = run.state.created
     assert created is not None
     pipeline = Pipeline(
@@ -158,7 +171,7 @@ def _hook_points(run: OpenRun, members: Sequence[HookSetMember], recorder: Recor
     return HookPoints(
         HookAsker(pipeline, recorder, run.definition),
         now=lambda: run.state.now(run.clock.now_ms()),
-        masker=_masker(_secret_names(run)),
+        masker=masker,
     )
 
 
@@ -169,12 +182,13 @@ def _context(
     interruption: Interruption,
     implementation: WorkflowExecutionHooks | None,
     *,
+    secret_names: frozenset[str],
+    masker: Masker | None,
     one_pass: bool,
 ) -> RunContext:
     created = run.state.created
     assert created is not None
     working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
-    secret_names = _secret_names(run)
     engine = LocalWorkEngine(run.definition, workflow_directory)
     performer = implementation or LocalExecutionHooks(
         engine, working_directory=working_directory, workflow_directory=workflow_directory
@@ -192,7 +206,7 @@ def _context(
         implementation=performer,
         environ=os.environ,
         secret_names=secret_names,
-        masker=_masker(secret_names),
+        masker=masker,
         tell_cancelled=tell_cancelled,
         tell=tell_on_stderr,
         one_pass=one_pass,

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeVar
 from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
 from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
-from hooks.expressions.secrets import MissingSecretError, fill_secrets, secrets_named
+from hooks.expressions.secrets import MissingSecretError, fill_secrets
 from hooks.ids import RevisionId, attempt_directory, idempotency_key, process_marker
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput
@@ -44,7 +44,6 @@ class Step:
     format: Any = None
     bound: Any = None
     environment: dict[str, str] = field(default_factory=dict)
-    secrets: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.inherited = self.state.is_permitted
@@ -109,25 +108,19 @@ class Step:
             self.environment = fill_secrets(env, component.env_secret_pointers, self.run.environ)
         except MissingSecretError as error:
             raise StepError(missing_secret(error)) from error
-        names = secrets_named(env, component.env_secret_pointers)
-        self.secrets.update({name: self.run.environ[name] for name in names})
 
     def _fill_input(self, prepared: PreparedCall) -> Any:
         component = self.state.component
         assert component is not None
         self._fill_environment()
         try:
-            filled = fill_secrets(prepared.parsed_input, component.secret_pointers, self.run.environ)
+            return fill_secrets(prepared.parsed_input, component.secret_pointers, self.run.environ)
         except MissingSecretError as error:
             raise StepError(missing_secret(error)) from error
-        names = secrets_named(prepared.parsed_input, component.secret_pointers)
-        self.secrets.update({name: self.run.environ[name] for name in names})
-        return filled
 
     def use(self, filled: FilledInput) -> None:
-        """Take environment and secrets from a sidecar."""
+        """Take the environment from a sidecar."""
         self.environment = filled.environment
-        self.secrets = dict(filled.secrets)
 
     async def supervised(self, work: Coroutine[Any, Any, T], *, is_bounded: bool = True) -> T:
         """Run `work` until it ends or is told to: for its timeout, a cancel, or because the driver stops."""
