@@ -130,7 +130,10 @@ def test_marked_processes_are_found_and_killed_and_no_others(tmp_path: Path) -> 
         await kill_marked(other.marker, 0)
 
     asyncio.run(scenario())
-    assert [launcher.wait() for launcher in launchers] == [128 + signal.SIGTERM, -signal.SIGKILL]
+    ended, killed = (launcher.wait() for launcher in launchers)
+    assert ended == 128 + signal.SIGTERM
+    # Killed itself, or just quick enough to report what became of its command.
+    assert killed in (-signal.SIGKILL, 128 + signal.SIGKILL)
 
 
 def test_a_command_that_kills_its_own_tree_survives_to_say_so() -> None:
