@@ -398,27 +398,51 @@ class ComponentStarted(AttemptPayload, frozen=True, kw_only=True):
     format: Value = None
     strategy: Value = None
     tool_calls_enabled: bool = False
+    continues: str | None = None
+    """The activity whose conversation this step goes on with; what was said there is not repeated here."""
 
 
 class ActivityRunning(AttemptPayload, frozen=True, kw_only=True):
     """The permit of a repeatable executor call (read_only): from here on it may be running."""
 
 
+class SamplingLoopStarted(AttemptPayload, frozen=True, kw_only=True):
+    """The loop of draws and checks begins, under the conditions that hooks have left so far."""
+
+    values = ("requirements", "sampling")
+
+    strategy_name: str
+    """The class of the strategy."""
+    sampling: Value = None
+    """The object of `sampling`, None for one draw."""
+    requirements: Value = []
+    loop_budget: int
+
+
 class GenerationStarted(AttemptPayload, frozen=True, kw_only=True):
-    """The permit of one draw, with what is really sent."""
+    """The permit of one call of an agent, a draw or a question to a judge, with what is really sent."""
 
     values = ("prompt", "model_options", "format")
 
     generation_id: str
     draw: int
+    """The draw it is, or is about."""
+    call: int = 1
+    """Calls are counted over the attempt; one that was interrupted and is made again keeps its number."""
+    purpose: Literal["draw", "judge"] = "draw"
+    requirement: str | None = None
+    """What the judge is asked for."""
     agent: str
     prompt: Value
+    after: int | None = None
+    """The draw whose conversation, with its answer, comes before the prompt; None for the step's own beginning."""
     model_options: Value = {}
     format: Value = None
+    tool_calls_enabled: bool = False
 
 
 class GenerationFinished(AttemptPayload, frozen=True, kw_only=True):
-    """A draw ended: with an answer, or with an error; `interrupted` when its driver died or stopped."""
+    """A call ended: with an answer, or with an error; `interrupted` when its driver died or stopped."""
 
     values = ("text", "value")
 
@@ -435,6 +459,15 @@ class GenerationFinished(AttemptPayload, frozen=True, kw_only=True):
     interrupted: bool = False
 
 
+class GenerationRetryScheduled(AttemptPayload, frozen=True, kw_only=True):
+    """A call failed in a way that may pass: it is made again, in the same loop, when this is due."""
+
+    generation_id: str
+    draw: int
+    delay_ms: int
+    due_at: int
+
+
 class Validation(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One requirement's verdict on one draw."""
 
@@ -445,10 +478,51 @@ class Validation(Struct, frozen=True, kw_only=True, rename="camel", omit_default
 
 
 class ValidationFinished(AttemptPayload, frozen=True, kw_only=True):
-    """The raw verdicts on one draw, before any hook saw them."""
+    """The raw verdicts on one draw, before any hook saw them; `requirements` are those it was held against."""
+
+    values = ("requirements",)
 
     draw: int
+    requirements: Value = []
     validations: list[Validation]
+
+
+class EffectiveValidation(Validation, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The same as hooks have left it."""
+
+    effective_passed: bool
+    changed_by: str | None = None
+    """The hook that turned it."""
+
+
+class SamplingIteration(AttemptPayload, frozen=True, kw_only=True):
+    """A draw was made and checked, and this is what counts of it."""
+
+    draw: int
+    passed: bool
+    validations: list[EffectiveValidation]
+
+
+class SamplingRepair(AttemptPayload, frozen=True, kw_only=True):
+    """A draw failed and another one follows, which is asked this."""
+
+    values = ("prompt",)
+
+    draw: int
+    """The one that failed."""
+    repair_type: Literal["rejection", "template", "multi_turn"]
+    prompt: Value
+    after: int | None = None
+    """As of generationStarted."""
+
+
+class SamplingLoopEnded(AttemptPayload, frozen=True, kw_only=True):
+    """The loop is over. `draw`: the one that was chosen, or the best of those that failed."""
+
+    success: bool
+    draw: int | None = None
+    iterations: int
+    failure_reason: str | None = None
 
 
 class ComponentSucceeded(AttemptPayload, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from hooks.events.payloads import (
     ResumeStarted,
     RunReopened,
 )
-from hooks.kernel import apply_attempts, apply_nodes, apply_run, apply_waits
+from hooks.kernel import apply_attempts, apply_nodes, apply_run, apply_sampling, apply_waits
 from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.state import RunState
 
@@ -30,6 +30,7 @@ APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {
     **apply_run.APPLY,
     **apply_nodes.APPLY,
     **apply_attempts.APPLY,
+    **apply_sampling.APPLY,
     **apply_waits.APPLY,
 }
 

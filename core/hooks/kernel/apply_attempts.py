@@ -21,17 +21,16 @@ from hooks.events.payloads import (
     EffectAttempted,
     EffectSettled,
     ErrorInfo,
-    GenerationFinished,
-    GenerationStarted,
     LateOutcome,
     LeftoversEnded,
     Payload,
     ReconcileResult,
     RetryScheduled,
-    ValidationFinished,
 )
 from hooks.ids import ActivityId, AttemptId, NodeId
+from hooks.kernel.apply_sampling import conversation_of
 from hooks.kernel.legality import IllegalEventError
+from hooks.kernel.open_attempts import open_attempt, permit, started_attempt
 from hooks.kernel.state import ActivityState, AttemptEnd, AttemptState, NodeState, RunState, Scope
 from hooks.kernel.walk import gate_of, note_need
 
@@ -100,62 +99,26 @@ def _leave_start(scope: Scope, position: int) -> None:
         scope.ready.remove(position)
 
 
-def _open_attempt(state: RunState, payload: AttemptPayload) -> AttemptState:
-    attempt = state.open.get(ActivityId(payload.activity_id))
-    if attempt is None or attempt.attempt_id != payload.attempt_id:
-        raise IllegalEventError(f"{payload.type} of {payload.attempt_id}, which is not open")
-    return attempt
-
-
 def _component_started(state: RunState, payload: ComponentStarted, at: int) -> None:
-    attempt = _open_attempt(state, payload)
+    attempt = open_attempt(state, payload)
     if attempt.component is not None:
         raise IllegalEventError(f"a second componentStarted of {payload.attempt_id}")
     attempt.component = payload
     attempt.component_at = at
+    if payload.continues is not None:
+        activity = state.activities.get(ActivityId(payload.continues))
+        attempt.before = activity.conversation if activity is not None else None
 
 
 def _activity_running(state: RunState, payload: ActivityRunning, at: int) -> None:
-    _permit(state, _started(state, payload), at)
-
-
-def _generation_started(state: RunState, payload: GenerationStarted, at: int) -> None:
-    attempt = _started(state, payload)
-    if attempt.generation is not None:
-        raise IllegalEventError(f"draw {payload.draw} of {payload.attempt_id} beside an open one")
-    _permit(state, attempt, at)
-    attempt.generation = payload
-    attempt.generation_error = None
-    attempt.stop = None
-
-
-def _generation_finished(state: RunState, payload: GenerationFinished, at: int) -> None:
-    attempt = _open_attempt(state, payload)
-    if attempt.generation is None or attempt.generation.generation_id != payload.generation_id:
-        raise IllegalEventError(f"{payload.generation_id} finished, but was not started")
-    attempt.generation = None
-    if payload.interrupted:
-        attempt.interruptions += attempt.stop is None
-        return
-    attempt.interruptions = 0
-    if payload.error is not None:
-        attempt.generation_error = payload
-    else:
-        attempt.draws.append(payload)
-
-
-def _validation_finished(state: RunState, payload: ValidationFinished, at: int) -> None:
-    attempt = _open_attempt(state, payload)
-    if not attempt.draws or attempt.draws[-1].draw != payload.draw:
-        raise IllegalEventError(f"draw {payload.draw} of {payload.attempt_id} was judged, but not finished")
-    attempt.validated = payload
+    permit(state, started_attempt(state, payload), at)
 
 
 def _effect_attempted(state: RunState, payload: EffectAttempted, at: int) -> None:
-    attempt = _started(state, payload)
+    attempt = started_attempt(state, payload)
     if attempt.effect is not None:
         raise IllegalEventError(f"a second effectAttempted of {payload.attempt_id}")
-    _permit(state, attempt, at)
+    permit(state, attempt, at)
     attempt.effect = payload
     activity = state.activities[attempt.activity_id]
     activity.input_hash = payload.input_hash
@@ -166,7 +129,7 @@ def _effect_attempted(state: RunState, payload: EffectAttempted, at: int) -> Non
 
 
 def _effect_settled(state: RunState, payload: EffectSettled, at: int) -> None:
-    attempt = _open_attempt(state, payload)
+    attempt = open_attempt(state, payload)
     if attempt.effect is None or not attempt.is_dangling:
         raise IllegalEventError(f"the effect of {payload.attempt_id} settles, but is not dangling")
     attempt.settled = payload
@@ -218,15 +181,15 @@ def _late_outcome(state: RunState, payload: LateOutcome, at: int) -> None:
 
 
 def _cancel_delivered(state: RunState, payload: CancelDelivered, at: int) -> None:
-    _open_attempt(state, payload).stop = payload
+    open_attempt(state, payload).stop = payload
 
 
 def _leftovers_ended(state: RunState, payload: LeftoversEnded, at: int) -> None:
-    _open_attempt(state, payload)
+    open_attempt(state, payload)
 
 
 def _component_succeeded(state: RunState, payload: ComponentSucceeded, at: int) -> None:
-    attempt = _started(state, payload)
+    attempt = started_attempt(state, payload)
     if attempt.is_dangling or attempt.succeeded is not None:
         raise IllegalEventError(f"the component of {payload.attempt_id} cannot succeed here")
     attempt.succeeded = payload
@@ -234,7 +197,7 @@ def _component_succeeded(state: RunState, payload: ComponentSucceeded, at: int) 
 
 
 def _component_failed(state: RunState, payload: ComponentFailed, at: int) -> None:
-    attempt = _started(state, payload)
+    attempt = started_attempt(state, payload)
     if attempt.failed is not None:
         raise IllegalEventError(f"a second componentFailed of {payload.attempt_id}")
     attempt.failed = payload
@@ -242,7 +205,7 @@ def _component_failed(state: RunState, payload: ComponentFailed, at: int) -> Non
 
 
 def _activity_succeeded(state: RunState, payload: ActivitySucceeded, at: int) -> None:
-    attempt = _open_attempt(state, payload)
+    attempt = open_attempt(state, payload)
     scope, activity = state.scopes[attempt.scope], state.activities[attempt.activity_id]
     definition = state.definition_of(attempt)
     if isinstance(definition, DecisionNode):
@@ -254,6 +217,7 @@ def _activity_succeeded(state: RunState, payload: ActivitySucceeded, at: int) ->
         raise IllegalEventError(f"{payload.attempt_id} succeeds, but its component did not")
     else:
         activity.output = attempt.succeeded.output
+        activity.conversation = conversation_of(attempt)
     _end_attempt(state, attempt)
     activity.interruptions = 0
     activity.ended_at = at
@@ -279,7 +243,7 @@ def _activity_timed_out(state: RunState, payload: ActivityTimedOut, at: int) -> 
 
 
 def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, interrupted: bool) -> None:
-    attempt = _open_attempt(state, payload)
+    attempt = open_attempt(state, payload)
     if attempt.is_dangling:
         raise IllegalEventError(f"{payload.attempt_id} ends while its effect is dangling")
     activity = state.activities[attempt.activity_id]
@@ -293,12 +257,19 @@ def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, 
     else:
         activity.interruptions = 0
         activity.counted += 1
-    _end_attempt(state, attempt, AttemptEnd(attempt.attempt_id, error, interrupted, activity.effect_done))
+    end = AttemptEnd(
+        attempt.attempt_id, error, interrupted, activity.effect_done, was_retried=_failed_by_its_agent(attempt)
+    )
+    _end_attempt(state, attempt, end)
+
+
+def _failed_by_its_agent(attempt: AttemptState) -> bool:
+    return attempt.effect is None and attempt.loop is not None and attempt.loop.error is not None
 
 
 def _activity_cancelled(state: RunState, payload: ActivityCancelled, at: int) -> None:
     """The one end that may leave an effect dangling: then it stays in doubt beyond its attempt."""
-    attempt = _open_attempt(state, payload)
+    attempt = open_attempt(state, payload)
     if attempt.is_dangling and payload.outcome != "in_doubt":
         raise IllegalEventError(f"{payload.attempt_id} is cancelled while its effect is dangling")
     activity = state.activities[attempt.activity_id]
@@ -307,6 +278,7 @@ def _activity_cancelled(state: RunState, payload: ActivityCancelled, at: int) ->
 
 def _end_attempt(state: RunState, attempt: AttemptState, end: AttemptEnd | None = None) -> None:
     del state.open[attempt.activity_id]
+    state.pauses.pop(attempt.activity_id, None)
     state.scopes[attempt.scope].under_way -= 1
     if end is not None:
         state.closing[attempt.activity_id] = end
@@ -320,25 +292,10 @@ def _retry_scheduled(state: RunState, payload: RetryScheduled, at: int) -> None:
     state.scopes[state.activities[activity_id].scope].under_way += 1
 
 
-def _started(state: RunState, payload: AttemptPayload) -> AttemptState:
-    attempt = _open_attempt(state, payload)
-    if attempt.component is None:
-        raise IllegalEventError(f"{payload.type} of {payload.attempt_id} before componentStarted")
-    return attempt
-
-
-def _permit(state: RunState, attempt: AttemptState, at: int) -> None:
-    attempt.permitted_by = len(state.sessions) - 1
-    attempt.running_since = at
-
-
 APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {
     AttemptCreated: _attempt_created,
     ComponentStarted: _component_started,
     ActivityRunning: _activity_running,
-    GenerationStarted: _generation_started,
-    GenerationFinished: _generation_finished,
-    ValidationFinished: _validation_finished,
     EffectAttempted: _effect_attempted,
     EffectSettled: _effect_settled,
     ReconcileResult: _reconcile_result,

@@ -21,6 +21,8 @@ from hooks.kernel.walk import note_need
 POINTS_BEFORE: dict[str | None, frozenset[str]] = {
     "component_pre_execute": frozenset(),
     "effect_pre_attempt": frozenset({"component_pre_execute"}),
+    "sampling_loop_start": frozenset({"component_pre_execute", "effect_pre_attempt"}),
+    "generation_pre_call": frozenset({"component_pre_execute", "effect_pre_attempt", "sampling_loop_start"}),
     None: frozenset({"component_pre_execute", "effect_pre_attempt"}),
 }
 """Hook points that lie before a gate: those before the point that asked, and all before a node's own gate."""

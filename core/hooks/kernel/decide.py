@@ -56,7 +56,7 @@ def decide(state: RunState, definition: Workflow, now: int) -> list[Action]:
         return [Record(ending)]
     is_held = state.halted or has_refusal(state) or _is_asked_about(state)
     actions: list[Action] = [] if is_held else [*starts(state, now)]
-    actions.extend(carry_on(state))
+    actions.extend(carry_on(state, now))
     deadlines = ((wait_id, wait.created.deadline_at) for wait_id, wait in state.waits.items())
     actions.extend(WakeAt(wait_id, due_at) for wait_id, due_at in deadlines if due_at is not None)
     return actions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hashlib import sha256
 
 from hooks.definition.model import HostExecutorNode, Node, Retry, SubagentNode, Workflow
+from hooks.events.payloads import ErrorInfo
 from hooks.ids import ActivityId
 from hooks.kernel.state import ActivityState, AttemptEnd
 
@@ -33,9 +34,14 @@ def may_retry(end: AttemptEnd, activity: ActivityState, retry: Retry) -> bool:
 
     An effect that was done is never redone, whatever failed afterwards.
     """
-    if end.error is None or end.effect_done:
+    if end.error is None or end.effect_done or end.was_retried:
         return False
     return end.error.error_class in retry.on and activity.counted < retry.max_attempts
+
+
+def may_call_again(error: ErrorInfo, failures: int, retry: Retry) -> bool:
+    """A call of an agent that has failed this often in a row may be made again, in the same loop."""
+    return error.error_class in retry.on and failures < retry.max_attempts
 
 
 def delay_ms(retry: Retry, activity_id: ActivityId, attempt: int) -> int:

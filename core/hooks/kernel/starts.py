@@ -17,12 +17,14 @@ from hooks.kernel.state import AttemptState, RunState, Scope
 from hooks.kernel.walk import active_scopes
 
 
-def carry_on(state: RunState) -> Iterator[Action]:
+def carry_on(state: RunState, now: int) -> Iterator[Action]:
     is_refused = has_refusal(state)
     for attempt in state.open.values():
         scope = state.scopes[attempt.scope]
         if is_being_cancelled(state, scope, attempt.node_id):
             yield Stop(attempt.activity_id, attempt.attempt_id)
+        elif state.pauses.get(attempt.activity_id, now) > now and not state.halted:
+            yield WakeAt(attempt.activity_id, state.pauses[attempt.activity_id])
         elif not attempt.is_in_doubt and not attempt.is_waiting and (not is_refused or _goes_on_refused(attempt)):
             yield Perform(attempt.activity_id, attempt.attempt_id)
 
@@ -57,9 +59,10 @@ def starts(state: RunState, now: int) -> Iterator[Action]:
 
 
 def _takes_room(state: RunState, attempt: AttemptState) -> bool:
-    """What only waits for a person holds no room."""
+    """What only waits, for a person or for its time, holds no room."""
     is_decision = isinstance(state.definition_of(attempt), DecisionNode)
-    return not attempt.is_in_doubt and not attempt.is_waiting and not is_decision
+    is_paused = attempt.activity_id in state.pauses
+    return not attempt.is_in_doubt and not attempt.is_waiting and not is_decision and not is_paused
 
 
 def _facts(state: RunState) -> Iterator[Action]:

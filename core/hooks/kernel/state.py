@@ -33,6 +33,10 @@ from hooks.events.payloads import (
     RunCreated,
     RunFailed,
     RunSucceeded,
+    SamplingIteration,
+    SamplingLoopEnded,
+    SamplingLoopStarted,
+    SamplingRepair,
     Session,
     ValidationFinished,
     WaitCreated,
@@ -54,6 +58,85 @@ class DecidedHook:
     decided: HookDecided
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A prompt and its answer, after what was said before: conversations share their beginnings."""
+
+    before: Turn | None
+    prompt: Any
+    answer: Any
+
+
+@dataclass(slots=True)
+class DrawState:
+    """One draw of a sampling loop: how far it has come."""
+
+    number: int
+    started: GenerationStarted
+    started_at: int
+    before: Turn | None
+    """What was said before its prompt."""
+    finished: GenerationFinished | None = None
+    """Its answer."""
+    finished_at: int = 0
+    error: GenerationFinished | None = None
+    """How the last call for it failed, if it did."""
+    validated: ValidationFinished | None = None
+    validated_at: int = 0
+    iteration: SamplingIteration | None = None
+    iteration_at: int = 0
+    repair: SamplingRepair | None = None
+    repair_at: int = 0
+
+    @property
+    def turn(self) -> Turn:
+        """The conversation with this draw in it."""
+        assert self.finished is not None, "a draw that was not answered is no turn"
+        return Turn(self.before, self.started.prompt, self.finished.text)
+
+
+@dataclass(slots=True)
+class LoopState:
+    """The sampling loop of an attempt."""
+
+    started: SamplingLoopStarted | None = None
+    """None where the agent was asked without a loop."""
+    started_at: int = 0
+    calls: int = 0
+    """The highest number a call has."""
+    open: dict[str, GenerationStarted] = field(default_factory=dict)
+    """Calls under way, by generation id."""
+    draws: dict[int, DrawState] = field(default_factory=dict)
+    judged: dict[tuple[int, str], GenerationFinished] = field(default_factory=dict)
+    """What judges have answered, by draw and requirement."""
+    judging: dict[str, GenerationStarted] = field(default_factory=dict)
+    """The questions to judges so far, by generation id."""
+    errors: dict[str, int] = field(default_factory=dict)
+    """How often a call in a row has failed, by what it was for: `draw-2`, `judge-2-specific`."""
+    error: GenerationFinished | None = None
+    """How the last call ended, if that was an error and nothing has been started since."""
+    error_at: int = 0
+    ended: SamplingLoopEnded | None = None
+    ended_at: int = 0
+
+    @property
+    def answered(self) -> list[DrawState]:
+        """The draws that were answered, in order."""
+        return [self.draws[number] for number in sorted(self.draws) if self.draws[number].finished is not None]
+
+    @property
+    def chosen(self) -> DrawState | None:
+        """The draw that the loop came to; of one that is not over, the last that was answered."""
+        if self.ended is not None:
+            return None if self.ended.draw is None else self.draws[self.ended.draw]
+        return next(reversed(self.answered), None)
+
+
+def purpose_of(call: GenerationStarted) -> str:
+    """What a call is for, the same for one that is made again."""
+    return f"draw-{call.draw}" if call.purpose == "draw" else f"judge-{call.draw}-{call.requirement}"
+
+
 @dataclass(slots=True)
 class AttemptState:
     """One attempt under way: how far its events say it has come."""
@@ -72,13 +155,9 @@ class AttemptState:
     permitted_by: int | None = None
     """Index of the driver session that logged the last permit (running, generation or effect)."""
     running_since: int = 0
-    generation: GenerationStarted | None = None
-    """The draw that was started and has not finished."""
-    draws: list[GenerationFinished] = field(default_factory=list)
-    """Finished draws that gave an answer."""
-    generation_error: GenerationFinished | None = None
-    """The last draw, if it ended in an error of the agent."""
-    validated: ValidationFinished | None = None
+    before: Turn | None = None
+    """The conversation it goes on with."""
+    loop: LoopState | None = None
     effect: EffectAttempted | None = None
     settled: EffectSettled | None = None
     settled_at: int = 0
@@ -152,6 +231,8 @@ class ActivityState:
     waits: int = 0
     """How often its gate has opened."""
     output: Any = None
+    conversation: Turn | None = None
+    """What was said, with the answer that stands, for a step that goes on with it."""
     error: ErrorInfo | None = None
     effect_done: bool = False
     started_at: int = 0
@@ -232,6 +313,8 @@ class AttemptEnd:
     interrupted: bool = False
     effect_done: bool = False
     cancelled: bool = False
+    was_retried: bool = False
+    """A call of its agent failed for good, after all the tries it had: no new attempt makes more of them."""
 
 
 Need: TypeAlias = Literal["skip_condition", "skip_upstream", "fail", "evaluate", "expand", "gate", "loop", "decide"]
@@ -300,6 +383,8 @@ class RunState:
     """Nodes whose work is all done, until they are told."""
     backoff: dict[ActivityId, int] = field(default_factory=dict)
     """Activities that wait for their next attempt, and when it is due (ms)."""
+    pauses: dict[ActivityId, int] = field(default_factory=dict)
+    """Open attempts that wait to ask their agent again, and when that is due (ms)."""
     waits: dict[str, WaitState] = field(default_factory=dict)
     """Gates that are open."""
     answered: dict[str, None] = field(default_factory=dict)

@@ -48,7 +48,7 @@ def run_status(state: RunState, *, driver_is_alive: bool, now: int | None = None
     if state.ended is not None:
         return RunStatus(_ENDINGS[type(state.ended)], ["in_doubt"] if state.in_doubt else [])
     deadlines = [wait.created.deadline_at for wait in state.waits.values() if wait.created.deadline_at is not None]
-    next_due_at = min([*state.backoff.values(), *deadlines], default=None)
+    next_due_at = min([*state.backoff.values(), *state.pauses.values(), *deadlines], default=None)
     if driver_is_alive:
         return RunStatus("running", ["running"], next_due_at)
     reasons = [*_reasons(state, state.timestamp if now is None else now)]
@@ -72,7 +72,7 @@ def _reasons(state: RunState, now: int) -> Iterator[Status]:
     if is_waiting:
         yield "waiting"
     under_way = [attempt for attempt in state.open.values() if not attempt.is_in_doubt and not attempt.is_waiting]
-    if any(attempt.is_permitted for attempt in under_way):
+    if any(attempt.is_permitted and attempt.activity_id not in state.pauses for attempt in under_way):
         yield "interrupted"
     elif under_way or overdue or _has_more_to_do(state) or not (state.in_doubt or is_waiting):
         yield "pending"

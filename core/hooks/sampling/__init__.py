@@ -1,0 +1,1 @@
+"""Sampling: pure strategies, and the pure ones among the checks."""
