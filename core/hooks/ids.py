@@ -65,13 +65,22 @@ def attempt_directory(activity_id: ActivityId, attempt: int) -> str:
     return f"{sha256(activity_id.encode()).hexdigest()[:32]}-{attempt}"
 
 
-def process_marker(token: str, attempt: AttemptId) -> str:
-    """What the processes of an attempt are found by. `token` is the run's own: ids alone may be used in two places."""
-    return sha256(f"{token}\n{attempt}".encode()).hexdigest()[:32]
+def call_directory(attempt: str, call: int) -> str:
+    """Where a call of an agent leaves its files: the first in the attempt's directory, each later one inside."""
+    return attempt if call == 1 else f"{attempt}/call-{call}"
 
 
-def generation_id(attempt: AttemptId, draw: int) -> str:
-    return f"{attempt}::gen-{draw}"
+def process_marker(token: str, attempt: AttemptId, call: int = 1) -> str:
+    """What the processes of an attempt are found by, those of a later call of its agent by one of their own.
+
+    `token` is the run's own: ids alone may be used in two places.
+    """
+    whose = attempt if call == 1 else generation_id(attempt, call)
+    return sha256(f"{token}\n{whose}".encode()).hexdigest()[:32]
+
+
+def generation_id(attempt: AttemptId, call: int) -> str:
+    return f"{attempt}::gen-{call}"
 
 
 def idempotency_key(

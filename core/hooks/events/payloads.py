@@ -523,6 +523,8 @@ class SamplingLoopEnded(AttemptPayload, frozen=True, kw_only=True):
     draw: int | None = None
     iterations: int
     failure_reason: str | None = None
+    error: ErrorInfo | None = None
+    """What ended it, where it did not come to its own end."""
 
 
 class ComponentSucceeded(AttemptPayload, frozen=True, kw_only=True):

@@ -264,7 +264,7 @@ def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, 
 
 
 def _failed_by_its_agent(attempt: AttemptState) -> bool:
-    return attempt.effect is None and attempt.loop is not None and attempt.loop.error is not None
+    return attempt.effect is None and attempt.loop is not None and bool(attempt.loop.failed)
 
 
 def _activity_cancelled(state: RunState, payload: ActivityCancelled, at: int) -> None:

@@ -22,7 +22,7 @@ from hooks.events.payloads import (
 )
 from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.open_attempts import open_attempt, permit, started_attempt
-from hooks.kernel.state import AttemptState, DrawState, LoopState, RunState, Turn, purpose_of
+from hooks.kernel.state import AttemptState, DrawState, FailedCall, LoopState, RunState, Turn, purpose_of
 
 
 def _sampling_loop_started(state: RunState, payload: SamplingLoopStarted, at: int) -> None:
@@ -42,7 +42,7 @@ def _generation_started(state: RunState, payload: GenerationStarted, at: int) ->
     permit(state, attempt, at)
     loop.open[payload.generation_id] = payload
     loop.calls = max(loop.calls, payload.call)
-    loop.error = None
+    loop.failed.pop(purpose_of(payload), None)
     attempt.stop = None
     state.pauses.pop(attempt.activity_id, None)
     if payload.purpose == "judge":
@@ -68,10 +68,8 @@ def _generation_finished(state: RunState, payload: GenerationFinished, at: int) 
     attempt.interruptions = 0
     purpose = purpose_of(started)
     if payload.error is not None:
-        loop.errors[purpose] = loop.errors.get(purpose, 0) + 1
-        loop.error, loop.error_at = payload, at
-        if started.purpose == "draw":
-            loop.draws[started.draw].error = payload
+        loop.failures[purpose] = loop.failures.get(purpose, 0) + 1
+        loop.failed[purpose] = FailedCall(started, payload, at)
         return
     if started.purpose == "judge":
         loop.judged[started.draw, started.requirement or ""] = payload
@@ -82,7 +80,7 @@ def _generation_finished(state: RunState, payload: GenerationFinished, at: int) 
 
 def _generation_retry_scheduled(state: RunState, payload: GenerationRetryScheduled, at: int) -> None:
     attempt = open_attempt(state, payload)
-    if attempt.loop is None or attempt.loop.open or attempt.loop.error is None:
+    if attempt.loop is None or attempt.loop.open or not attempt.loop.failed:
         raise IllegalEventError(f"{payload.generation_id} is to be made again, but has not just failed")
     state.pauses[attempt.activity_id] = payload.due_at
 

@@ -79,8 +79,6 @@ class DrawState:
     finished: GenerationFinished | None = None
     """Its answer."""
     finished_at: int = 0
-    error: GenerationFinished | None = None
-    """How the last call for it failed, if it did."""
     validated: ValidationFinished | None = None
     validated_at: int = 0
     iteration: SamplingIteration | None = None
@@ -93,6 +91,15 @@ class DrawState:
         """The conversation with this draw in it."""
         assert self.finished is not None, "a draw that was not answered is no turn"
         return Turn(self.before, self.started.prompt, self.finished.text)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """A call of an agent that gave an error."""
+
+    started: GenerationStarted
+    finished: GenerationFinished
+    at: int
 
 
 @dataclass(slots=True)
@@ -111,11 +118,10 @@ class LoopState:
     """What judges have answered, by draw and requirement."""
     judging: dict[str, GenerationStarted] = field(default_factory=dict)
     """The questions to judges so far, by generation id."""
-    errors: dict[str, int] = field(default_factory=dict)
+    failures: dict[str, int] = field(default_factory=dict)
     """How often a call in a row has failed, by what it was for: `draw-2`, `judge-2-specific`."""
-    error: GenerationFinished | None = None
-    """How the last call ended, if that was an error and nothing has been started since."""
-    error_at: int = 0
+    failed: dict[str, FailedCall] = field(default_factory=dict)
+    """Calls that failed and have not been made again, likewise."""
     ended: SamplingLoopEnded | None = None
     ended_at: int = 0
 

@@ -20,6 +20,7 @@ from hooks.errors import JsonBorderError, describe_exception
 from hooks.jsonio import check
 from hooks.pipeline.changes import checked_changes
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument
+from hooks.pipeline.hook_points import HOOK_POINTS
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion, fit_for_log
 
@@ -87,7 +88,8 @@ def _changes(
         raise HookFault(f"a hook of mode {listener.mode} cannot change anything, but it gave {', '.join(fields)}")
     if listener.entry.final:
         raise HookFault(f"a final hook cannot change anything, but it gave {', '.join(fields)}")
-    return checked_changes(document, dispatch.mask(dict(fields)), dispatch.accepts)
+    changes = checked_changes(document, dispatch.mask(dict(fields)), dispatch.accepts)
+    return HOOK_POINTS[dispatch.hook].consequences(document, changes, listener.name)
 
 
 def _refusal(no: Block, outcome: DecisionOutcome, dispatch: Dispatch) -> Decision:

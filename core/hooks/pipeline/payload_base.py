@@ -62,6 +62,11 @@ class HookPayload(FrozenModel):
         """Why this field may not become `value`, though its type is right, if so."""
         return None
 
+    @classmethod
+    def consequences(cls, document: PayloadDocument, changes: dict[str, Json], plugin: str) -> dict[str, Json]:
+        """The changes of a hook with what follows from them in other fields."""
+        return changes
+
 
 class ActionPayload(HookPayload):
     """What the hooks around an agent step, its draws and its checks, or an executor call are shown."""

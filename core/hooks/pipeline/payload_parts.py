@@ -16,7 +16,7 @@ from hooks.definition.hook_points import HookType
 from hooks.definition.model import AgentDeclaration, SubagentNode, Workflow, WorkNode
 from hooks.events.payloads import ComponentStarted, ErrorInfo, GenerationFinished
 from hooks.jsonio import canonical
-from hooks.kernel.state import AttemptState, RunState
+from hooks.kernel.state import AttemptState, RunState, Turn
 from hooks.pipeline.dispatch import Json, PayloadDocument
 
 Resolve: TypeAlias = Callable[[Json], Json]
@@ -53,7 +53,11 @@ class Occasion:
     @property
     def agent(self) -> AgentDeclaration:
         assert isinstance(self.node, SubagentNode), "only an agent step has an agent"
-        return next(agent for agent in self.workflow.agents if agent.name == self.node.agent)
+        return agent_named(self, self.node.agent)
+
+
+def agent_named(occasion: Occasion, name: str) -> AgentDeclaration:
+    return next(agent for agent in occasion.workflow.agents if agent.name == name)
 
 
 def run_fields(occasion: RunOccasion, point: HookType, at: int, *, ordinal: int) -> PayloadDocument:
@@ -112,12 +116,16 @@ def _given_metadata(occasion: RunOccasion) -> dict[str, Json]:
 
 def action_fields(occasion: Occasion) -> PayloadDocument:
     """The action as it was bound, and the id that ties the payloads about it together."""
-    node, bound = occasion.node, occasion.resolve(occasion.component.bound)
-    if isinstance(node, SubagentNode):
-        action = {"kind": "agent_step", "node_id": node.id, "agent": node.agent, "prompt": bound}
-    else:
-        action = {"kind": "host_executor", "node_id": node.id, "executor": node.executor, "input": bound}
+    action = action_asking(occasion, occasion.resolve(occasion.component.bound))
     return {"action_id": f"{occasion.attempt.attempt_id}::action", "action": action}
+
+
+def action_asking(occasion: Occasion, bound: Json) -> dict[str, Json]:
+    """The action with this prompt or input."""
+    node = occasion.node
+    if isinstance(node, SubagentNode):
+        return {"kind": "agent_step", "node_id": node.id, "agent": node.agent, "prompt": bound}
+    return {"kind": "host_executor", "node_id": node.id, "executor": node.executor, "input": bound}
 
 
 def error_value(error: ErrorInfo, resolve: Resolve) -> dict[str, Json]:
@@ -138,6 +146,32 @@ def output_value(draw: GenerationFinished, resolve: Resolve) -> dict[str, Json]:
         "usage": draw.usage,
         "finish_reason": draw.finish_reason,
     }
+
+
+def requirement_value(requirement: dict[str, Json]) -> dict[str, Json]:
+    """A requirement with all the fields it may have, null where it does not have them."""
+    return {**_NO_REQUIREMENT, **requirement}
+
+
+_NO_REQUIREMENT: dict[str, Json] = {
+    "name": "",
+    "origin": "node",
+    "reason": None,
+    "weight": 1.0,
+    **dict.fromkeys(("check", "schema", "regex", "command", "python", "judge", "kind")),
+    "settings": {},
+}
+
+
+def conversation(last: Turn | None, resolve: Resolve) -> list[Json]:
+    """The messages of a conversation up to its last turn, oldest first."""
+    messages = []
+    turn = last
+    while turn is not None:
+        messages.append({"role": "assistant", "content": as_text(resolve(turn.answer))})
+        messages.append({"role": "user", "content": as_text(resolve(turn.prompt))})
+        turn = turn.before
+    return messages[::-1]
 
 
 def context_value(messages: list[Json]) -> dict[str, Json]:

@@ -98,7 +98,7 @@ class Judge(FrozenModel):
 
 
 class Requirement(FrozenModel):
-    """A check on an answer: exactly one of check (CEL), schema, regex, command, python, judge."""
+    """A check on an answer: exactly one of check (CEL), schema, regex, command, python, judge, kind."""
 
     name: str = Field(min_length=1)
     origin: str = "hook"
@@ -110,18 +110,21 @@ class Requirement(FrozenModel):
     command: Frozen[str] | None = None
     python: str | None = None
     judge: Judge | None = None
+    kind: str | None = None
+    """A check that another distribution registers; only it understands `settings`."""
+    settings: FrozenObject = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_one_check(self) -> Requirement:
         given = [name for name in _CHECKS if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(
-                f"a requirement has exactly one of check, schema, regex, command, python, judge, not {given}"
+                f"a requirement has exactly one of check, schema, regex, command, python, judge, kind, not {given}"
             )
         return self
 
 
-_CHECKS = ("check", "json_schema", "regex", "command", "python", "judge")
+_CHECKS = ("check", "json_schema", "regex", "command", "python", "judge", "kind")
 
 
 class Validation(FrozenModel):

@@ -10,19 +10,23 @@ from __future__ import annotations
 
 from hooks.definition.hook_points import HookType
 from hooks.definition.model import CommandAgent
-from hooks.events.payloads import ComponentFailed, ComponentSucceeded, GenerationFinished
-from hooks.ids import attempt_directory
+from hooks.events.payloads import ComponentFailed, ComponentSucceeded
+from hooks.ids import attempt_directory, call_directory
+from hooks.kernel.apply_sampling import conversation_of
+from hooks.kernel.state import DrawState
 from hooks.pipeline.dispatch import Json, PayloadDocument
 from hooks.pipeline.effective import EXECUTION_FIELDS, effective_fields
 from hooks.pipeline.payload_parts import (
     Occasion,
+    action_asking,
     action_fields,
-    as_text,
     attempt_fields,
     context_value,
+    conversation,
     error_value,
     iso_time,
     output_value,
+    requirement_value,
 )
 
 
@@ -31,24 +35,30 @@ def component_pre_execute(occasion: Occasion) -> PayloadDocument:
     component, resolve = occasion.component, occasion.resolve
     return {
         **_component_fields(occasion, HookType.COMPONENT_PRE_EXECUTE, occasion.attempt.component_at),
-        "context_view": [] if occasion.is_agent_step else None,
+        "context_view": conversation(occasion.attempt.before, resolve) if occasion.is_agent_step else None,
         **{name: resolve(getattr(component, name)) for name in EXECUTION_FIELDS},
+        "requirements": [requirement_value(requirement) for requirement in resolve(component.requirements)],
     }
 
 
 def component_post_success(occasion: Occasion, event: ComponentSucceeded, at: int) -> PayloadDocument:
     """After the component succeeded, as `event`, recorded at `at` (ms), has it."""
-    before: list[Json] = []
-    draws = occasion.attempt.draws
+    resolve, attempt = occasion.resolve, occasion.attempt
+    loop = attempt.loop
+    chosen = loop.chosen if loop is not None else None
     is_agent_step = occasion.is_agent_step
+    draws = loop.answered if loop is not None else []
     return {
         **_component_fields(occasion, HookType.COMPONENT_POST_SUCCESS, at),
-        "result": _result(occasion, event),
-        "context_before": context_value(before),
-        "context_after": context_value([*before, *_exchange(occasion, event)] if is_agent_step else before),
-        "generate_log": _generate_log(occasion, draws[-1]) if draws else None,
-        "sampling_results": [output_value(draw, occasion.resolve) for draw in draws] if is_agent_step else None,
-        "sampling_success": True if is_agent_step else None,
+        **({} if chosen is None else {"action": action_asking(occasion, resolve(chosen.started.prompt))}),
+        "result": _result(occasion, event, chosen),
+        "context_before": context_value(conversation(attempt.before, resolve)),
+        "context_after": context_value(conversation(conversation_of(attempt), resolve)),
+        "generate_log": _generate_log(occasion, chosen) if chosen is not None else None,
+        "sampling_results": [output_value(draw.finished, resolve) for draw in draws if draw.finished is not None]
+        if is_agent_step
+        else None,
+        "sampling_success": (loop is None or loop.ended is None or loop.ended.success) if is_agent_step else None,
         "latency_ms": event.latency_ms,
     }
 
@@ -60,7 +70,7 @@ def component_post_error(occasion: Occasion, event: ComponentFailed, at: int) ->
         "error": error_value(event.error, occasion.resolve),
         "error_type": event.error.error_code,
         "stack_trace": event.stack_trace,
-        "context": context_value([]),
+        "context": context_value(conversation(occasion.attempt.before, occasion.resolve)),
         "model_options": effective_fields(occasion)["model_options"],
     }
 
@@ -74,40 +84,36 @@ def _component_fields(occasion: Occasion, point: HookType, at: int) -> PayloadDo
     }
 
 
-def _result(occasion: Occasion, event: ComponentSucceeded) -> dict[str, Json]:
-    output, draws = occasion.resolve(event.output), occasion.attempt.draws
-    if not draws:
+def _result(occasion: Occasion, event: ComponentSucceeded, chosen: DrawState | None) -> dict[str, Json]:
+    output = occasion.resolve(event.output)
+    if chosen is None or chosen.finished is None:
         return {"text": None, "value": output, "model": None, "usage": None, "finish_reason": None}
-    result = output_value(draws[-1], occasion.resolve)
+    result = output_value(chosen.finished, occasion.resolve)
     if result["value"] is None and output != result["text"]:
         # The agent gave text, and the step made a value of it.
         result["value"] = output
     return result
 
 
-def _generate_log(occasion: Occasion, draw: GenerationFinished) -> dict[str, Json]:
+def _generate_log(occasion: Occasion, draw: DrawState) -> dict[str, Json]:
+    finished, resolve = draw.finished, occasion.resolve
+    assert finished is not None, "a draw that was chosen was answered"
     return {
-        "prompt": occasion.resolve(occasion.component.bound),
-        "model": draw.model,
+        "prompt": resolve(draw.started.prompt),
+        "model": finished.model,
         "provider": str(occasion.agent.__struct_config__.tag),
-        "model_options": effective_fields(occasion)["model_options"],
-        "usage": draw.usage,
-        "started_at": iso_time(occasion.attempt.running_since),
-        "latency_ms": draw.latency_ms,
-        "raw_ref": _raw_answer(occasion),
+        "model_options": resolve(draw.started.model_options),
+        "usage": finished.usage,
+        "started_at": iso_time(draw.started_at),
+        "latency_ms": finished.latency_ms,
+        "raw_ref": _raw_answer(occasion, draw),
     }
 
 
-def _raw_answer(occasion: Occasion) -> str | None:
+def _raw_answer(occasion: Occasion, draw: DrawState) -> str | None:
     """Where the bytes of an answer are, below the run directory; only a process leaves any."""
     attempt = occasion.attempt
     if not isinstance(occasion.agent, CommandAgent):
         return None
-    return f"attempts/{attempt_directory(attempt.activity_id, attempt.number)}/stdout"
-
-
-def _exchange(occasion: Occasion, event: ComponentSucceeded) -> list[Json]:
-    draws = occasion.attempt.draws
-    answer = occasion.resolve(draws[-1].text) if draws else as_text(occasion.resolve(event.output))
-    prompt = occasion.resolve(occasion.component.bound)
-    return [{"role": "user", "content": prompt}, {"role": "assistant", "content": answer}]
+    directory = attempt_directory(attempt.activity_id, attempt.number)
+    return f"attempts/{call_directory(directory, draw.started.call)}/stdout"

@@ -170,5 +170,20 @@ class ValidationPostCheckPayload(ValidationPayload):
                 )
         return None
 
+    @classmethod
+    def consequences(cls, document: PayloadDocument, changes: dict[str, Json], plugin: str) -> dict[str, Json]:
+        """Who turned a verdict is noted with it, and the counts are those of the verdicts as they are now."""
+        if "results" not in changes:
+            return changes
+        pairs = zip(document["results"], changes["results"], strict=True)
+        results = [new if old == new else {**new, "changed_by": plugin} for old, new in pairs]
+        passed = sum(result["effective_passed"] for result in results)
+        counted = {
+            "all_validations_passed": passed == len(results),
+            "passed_count": passed,
+            "failed_count": len(results) - passed,
+        }
+        return {"results": results, **{name: value for name, value in counted.items() if value != document[name]}}
+
 
 _TURNED = ("effective_passed", "reason")

@@ -27,9 +27,11 @@ from hooks.events.payloads import (
     ActivitySucceeded,
     ActivityTimedOut,
     ComponentSucceeded,
+    ErrorInfo,
     StopReason,
 )
 from hooks.expressions.references import UnresolvedReferenceError
+from hooks.ids import NodeId, work_activity
 from hooks.jsonio import canonical, check
 from hooks.kernel.apply_waits import refusal
 from hooks.kernel.state import AttemptState, WaitState
@@ -45,8 +47,9 @@ from hooks.runtime.execution_hooks import (
 )
 from hooks.runtime.gates import Stage, gate_digest, open_gate
 from hooks.runtime.hook_points import BlockedByHookError
+from hooks.runtime.loop_record import LoopRecord
 from hooks.runtime.output_check import schema_problem
-from hooks.runtime.step import Step, who
+from hooks.runtime.step import Step, error_of_outcome, who
 from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 
@@ -83,6 +86,7 @@ async def cancel_attempt(run: RunContext, state: AttemptState) -> None:
         await settle_cancelled_effect(attempt, attempt.effect_of(definition))
     elif state.is_dangling and not state.is_in_doubt:
         await settle_cancelled_effect(attempt, None)
+    await attempt.end_loop("cancelled")
     record_cancelled(attempt)
 
 
@@ -137,7 +141,7 @@ class Attempt(Step):
 
     async def _to_success(self) -> None:
         try:
-            self._end_at_closed_gate()
+            await self._end_at_closed_gate()
             if self.state.succeeded is None:
                 await self._to_output()
             await self.run.hook_points.component_post_success(self.state)
@@ -146,13 +150,13 @@ class Attempt(Step):
         except (StorageError, NothingMore, asyncio.CancelledError):
             raise
         except WorkStopped as stopped:
-            self._stopped(stopped.reason)
+            await self._stopped(stopped.reason)
         except BlockedByHookError as block:
-            self.fail(block.error)
+            await self._fail(block.error)
         except StepError as error:
-            self.fail(error.error, error.stack_trace)
+            await self._fail(error.error, error.stack_trace)
         except Exception as error:  # noqa: BLE001 - an implementation's or our own fault is an event of the attempt
-            self.fail(error_of_exception(error), traceback.format_exc()[-MAX_MESSAGE:])
+            await self._fail(error_of_exception(error), traceback.format_exc()[-MAX_MESSAGE:])
 
     async def _to_output(self) -> None:
         self._bind()
@@ -177,7 +181,7 @@ class Attempt(Step):
         if self.state.component is None:
             scope = scope_of_attempt(self.run.state, recorder.resolve, self.state)
             try:
-                started = bind_step(self.node, scope, **self.who)
+                started = bind_step(self.node, scope, **self.who, continues=self._continues())
                 check(started.bound)
             except (UnresolvedReferenceError, JsonBorderError) as error:
                 raise StepError(step_error("UnresolvedReference", "userFault", str(error))) from error
@@ -187,6 +191,15 @@ class Attempt(Step):
         self.bound = recorder.resolve(component.bound)
         self.model_options = recorder.resolve(component.model_options)
         self.format = recorder.resolve(component.format)
+
+    def _continues(self) -> str | None:
+        """The activity whose conversation this step goes on with: in its own round, else outside the loop."""
+        named = self.node.continue_from if isinstance(self.node, SubagentNode) else None
+        if named is None:
+            return None
+        state, scope = self.run.state, self.state.scope
+        place = scope if named in state.scopes[scope].graph.position else ""
+        return work_activity(state.run_id, NodeId(named), scope=place)
 
     async def _before_work(self) -> None:
         """Ask the hooks, then a person; what they left is what will be used. Once work was permitted, that stands."""
@@ -258,8 +271,9 @@ class Attempt(Step):
             raise NothingMore
         raise StepError(refusal(wait))
 
-    def _end_at_closed_gate(self) -> None:
+    async def _end_at_closed_gate(self) -> None:
         if self.state.wait is not None and self.state.wait.closed:
+            await self.end_loop("cancelled")
             self.run.recorder.record(ActivityCancelled(**self.who, reason="gate_closed"))
             raise NothingMore
 
@@ -272,8 +286,11 @@ class Attempt(Step):
         await self._end_if_timed_out()
         self._fill_environment()
         implementation = self.run.implementation
-        if self.inherited and self.state.generation is not None:
-            await self.supervised(implementation.settle_subagent(self.context(), node))
+        if self.inherited and (loop := self.state.loop) is not None:
+            if loop.open:
+                await self.supervised(implementation.settle_subagent(self.context(), node))
+            if any(draw.validated is None for draw in loop.answered):
+                await self.end_leftovers()  # checks that were commands
             # What was begun before has been settled: what is drawn now has its whole time.
             self.inherited = False
         return output_of_outcome(
@@ -338,12 +355,22 @@ class Attempt(Step):
             if problem is not None:
                 raise StepError(step_error("OutputSchemaMismatch", "userFault", f"output_schema: {problem}"))
 
-    def _stopped(self, reason: StopReason) -> None:
+    async def _stopped(self, reason: StopReason) -> None:
         """The work was told to end and has: out of time, cancelled, or to be carried on by a later driver."""
         if reason == "timeout":
-            self.fail(self.stop_error(reason))
+            await self._fail(self.stop_error(reason))
         elif reason == "cancel":
+            await self.end_loop("cancelled")
             record_cancelled(self)
+
+    async def _fail(self, error: ErrorInfo, stack_trace: str = "") -> None:
+        await self.end_loop(error.error_message, error)
+        self.fail(error, stack_trace)
+
+    async def end_loop(self, reason: str, error: ErrorInfo | None = None) -> None:
+        """End a sampling loop that was cut short from outside; it has no call under way any more."""
+        if isinstance(self.node, SubagentNode):
+            await LoopRecord(self.context(), self.node).end(reason, error)
 
     async def _after_failure(self) -> None:
         failed = self.state.failed
@@ -371,8 +398,7 @@ def output_of_outcome(outcome: DispatchOutcome) -> Any:
         case Succeeded(output):
             return output
         case Failed():
-            error = step_error(outcome.error_code, outcome.error_class, outcome.error_message)
-            raise StepError(error, outcome.stack_trace[-MAX_MESSAGE:])
+            raise StepError(error_of_outcome(outcome), outcome.stack_trace[-MAX_MESSAGE:])
         case Cancelled(origin):
             raise StepError(step_error("Cancelled", "cancelled", f"Cancelled by {origin}."))
 

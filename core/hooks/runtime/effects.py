@@ -36,7 +36,7 @@ from hooks.runtime.execution_hooks import (
     PreparedCall,
     Succeeded,
 )
-from hooks.runtime.step import Step
+from hooks.runtime.step import Step, error_of_outcome
 from hooks.runtime.step_errors import NOT_STARTED, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 
@@ -240,7 +240,7 @@ class _Performance:
             case Succeeded(output):
                 return {"outcome": "done", "output": output}
             case Failed():
-                error_info = step_error(outcome.error_code, outcome.error_class, outcome.error_message)
+                error_info = error_of_outcome(outcome)
                 return {"outcome": outcome.outcome, "output": outcome.output, "error": error_info}
             case Cancelled():
                 return {"outcome": "unknown"}

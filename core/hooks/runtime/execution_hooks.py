@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -21,6 +21,7 @@ from hooks.kernel.state import RunState
 from hooks.secrets import Masker
 
 if TYPE_CHECKING:
+    from hooks.runtime.loop_services import LoopServices
     from hooks.runtime.recorder import Recorder
 
 
@@ -63,6 +64,8 @@ class DispatchContext:
     on_kill: Callable[[], None]
     """To be called just before processes that outlived their grace are killed."""
     recorder: Recorder
+    loop: LoopServices
+    """For `sample`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +85,7 @@ class Failed:
     outcome: EffectOutcome = "unknown"
     stack_trace: str = ""
     output: Any = None
+    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

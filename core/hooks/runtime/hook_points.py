@@ -7,11 +7,11 @@ Points that only observe stand in `observers.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hooks.definition.hook_points import HookType
-from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
 from hooks.events.payloads import ErrorInfo
 from hooks.ids import ActivityId
 from hooks.kernel.apply_waits import refusal
@@ -25,6 +25,7 @@ from hooks.pipeline.run_payloads import run_started
 from hooks.runtime.gates import open_ask
 from hooks.runtime.hook_asker import HookAsker
 from hooks.runtime.observers import Observers
+from hooks.runtime.setting_rules import SettingRules
 from hooks.runtime.step_errors import NothingMore
 from hooks.secrets import Masker
 
@@ -46,8 +47,11 @@ class HookPoints:
         self._definition = asker.definition
         self._now = now
         self._mask = _as_it_is if masker is None else masker.mask_value
-        self._honoured = {agent.name: agent.honoured_options for agent in asker.definition.agents}
+        self._rules = SettingRules(asker.definition)
         self.observers = Observers(asker)
+
+    def occasion(self, attempt: AttemptState) -> Occasion:
+        return self._asker.occasion(attempt)
 
     # ---- around a step ---------------------------------------------------------------------------------------------
 
@@ -59,14 +63,14 @@ class HookPoints:
         """
         occasion = self._asker.occasion(attempt)
         if not attempt.is_permitted and HookType.COMPONENT_PRE_EXECUTE not in attempt.passed:
-            await self._require(HookType.COMPONENT_PRE_EXECUTE, occasion, lambda: component_pre_execute(occasion))
+            await self.require(HookType.COMPONENT_PRE_EXECUTE, occasion, lambda: component_pre_execute(occasion))
         return effective_fields(occasion)
 
     async def effect_pre_attempt(self, attempt: AttemptState, key: str, *, read_only: bool) -> Any:
         """Ask before an effect, or a read-only call, is made ready; the input in force afterwards. Raises likewise."""
         occasion = self._asker.occasion(attempt)
         if not attempt.is_permitted and HookType.EFFECT_PRE_ATTEMPT not in attempt.passed:
-            await self._require(
+            await self.require(
                 HookType.EFFECT_PRE_ATTEMPT,
                 occasion,
                 lambda: effect_pre_attempt(
@@ -80,7 +84,7 @@ class HookPoints:
         occasion, event = self._asker.occasion(attempt), attempt.settled
         if event is None:
             return
-        await self._require(
+        await self.require(
             HookType.EFFECT_POST_SETTLE, occasion, lambda: effect_post_settle(occasion, event, attempt.settled_at)
         )
 
@@ -88,7 +92,7 @@ class HookPoints:
         """Ask whether the result may stand. Raises BlockedByHookError."""
         occasion, event = self._asker.occasion(attempt), attempt.succeeded
         assert event is not None, "asked after componentSucceeded"
-        await self._require(
+        await self.require(
             HookType.COMPONENT_POST_SUCCESS,
             occasion,
             lambda: component_post_success(occasion, event, attempt.succeeded_at),
@@ -98,19 +102,28 @@ class HookPoints:
         """Tell of a failure; what is said here is recorded, and the first error stands."""
         occasion, event = self._asker.occasion(attempt), attempt.failed
         assert event is not None, "asked after componentFailed"
-        await self._ask(
+        await self.ask(
             HookType.COMPONENT_POST_ERROR,
             occasion,
             lambda: component_post_error(occasion, event, attempt.failed_at),
         )
 
-    async def _require(self, hook: HookType, occasion: Occasion, payload: Callable[[], PayloadDocument]) -> None:
-        """Ask, and go on only if nobody objects and every person asked has approved."""
-        verdict = await self._ask(hook, occasion, payload)
+    async def require(
+        self,
+        hook: HookType,
+        occasion: Occasion,
+        payload: Callable[[], PayloadDocument],
+        *,
+        ordinal: int = 1,
+        agent: str | None = None,
+    ) -> Mapping[str, Any]:
+        """Ask, and go on only if nobody objects and every person asked has approved; what hooks have changed."""
+        verdict = await self.ask(hook, occasion, payload, ordinal=ordinal, agent=agent)
         if verdict.violation is not None:
             raise BlockedByHookError(verdict.violation)
         if verdict.asks:
             await self._pass_gate_of(hook, occasion.attempt, verdict)
+        return verdict.changes
 
     async def _pass_gate_of(self, hook: HookType, attempt: AttemptState, verdict: Verdict) -> None:
         """A policy wants a person to decide: one gate for all that was asked in the dispatch."""
@@ -129,19 +142,29 @@ class HookPoints:
             raise BlockedByHookError(refusal(wait))
         raise NothingMore
 
-    async def _ask(self, hook: HookType, occasion: Occasion, payload: Callable[[], PayloadDocument]) -> Verdict:
+    async def ask(
+        self,
+        hook: HookType,
+        occasion: Occasion,
+        payload: Callable[[], PayloadDocument],
+        *,
+        ordinal: int = 1,
+        agent: str | None = None,
+    ) -> Verdict:
+        """Put the `ordinal`-th question of an attempt at a hook point; `agent` is who is called, if not the step's."""
         attempt = occasion.attempt
+        subject = self._asker.subject(occasion.node)
         return await self._asker.ask(
             Dispatch(
                 hook=hook,
-                ordinal=1,
-                subject=self._asker.subject(occasion.node),
+                ordinal=ordinal,
+                subject=subject if agent is None else replace(subject, agent=agent),
                 payload=payload,
                 activity_id=attempt.activity_id,
                 attempt_id=attempt.attempt_id,
                 node_id=attempt.node_id,
                 logged=attempt.hooks,
-                accepts=self._accepts(occasion.node),
+                accepts=self._rules.accepts(hook, occasion.node, agent),
                 mask=self._mask,
             )
         )
@@ -184,33 +207,6 @@ class HookPoints:
         self.observers.abandon()
         for problem in await self._asker.pipeline.close():
             self._asker.tell(problem)
-
-    # ---- what a dispatch is about ----------------------------------------------------------------------------------
-
-    def _accepts(self, node: WorkNode) -> Callable[[str, Any], str | None]:
-        """What a hook may set is what a file may set: only options that the step's agent honours.
-
-        A field that nothing in this version acts on is refused: a hook that believes it has set one would be wrong.
-        """
-
-        def accepts(field: str, value: Any) -> str | None:
-            if field in _NOT_YET:
-                return "setting it is not supported yet"
-            if field == "input" and isinstance(node, HostExecutorNode) and node.read_only:
-                return "the input of a read-only call cannot be changed"
-            if field != "model_options" or not isinstance(node, SubagentNode):
-                return None
-            honoured = self._honoured[node.agent]
-            unknown = sorted(set(value) - honoured)
-            if not unknown:
-                return None
-            known = ", ".join(sorted(honoured)) or "none"
-            return f"agent {node.agent} does not honour {', '.join(unknown)} (it honours: {known})"
-
-        return accepts
-
-
-_NOT_YET = frozenset({"requirements", "strategy", "tool_calls_enabled"})
 
 
 def _as_it_is(value: Any) -> Any:

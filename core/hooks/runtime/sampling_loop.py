@@ -1,45 +1,81 @@
-"""The sampling loop of an agent step: draw, check; one draw in this version.
+"""The sampling loop of an agent step: draw, check, repair, choose.
 
-It carries on from what the log says: a finished draw is never paid for twice, one that a driver's death cut off is
-learned from what it left (its process, its exit.json) or drawn again in the same conversation. `sample` is public: an
-implementation of `WorkflowExecutionHooks` of one's own calls it where it wants the loop.
+    loop start -> [ draw -> checks -> iteration -> (failed, budget left) repair ]* -> loop end
+
+Each arrow is an event, and the hook points in between are asked in this order whatever the strategy; the strategy only
+says what is asked next and which draw is taken. The loop carries on from what the log says: a finished call is never
+paid for twice, one that a driver's death cut off is learned from what it left (its process, its exit.json) or made
+again in the same conversation, and a hook point whose consequence is in the log is passed by. Draws that do not depend
+on each other are made up to `parallel` at once; all that follows from them follows in their order.
+
+A call that fails in a way that may pass is made again in the same loop, when its delay is over: until then the attempt
+stands still, and holds neither a slot nor a driver. `sample` is public: an implementation of `WorkflowExecutionHooks` of
+one's own calls it where it wants the loop.
 """
 
 from __future__ import annotations
 
-import re
+import asyncio
 import time
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
-from hooks.agents.base import AgentError, Generation, GenerationRequest
-from hooks.definition.model import SubagentNode
-from hooks.errors import JsonBorderError
+from hooks.agents.base import AgentError, Generation, GenerationRequest, Message
+from hooks.definition.model import Judge, Requirement, Sampling, SubagentNode
+from hooks.definition.requirement_values import requirement_from_json, requirement_to_json, sampling_from_json
+from hooks.errors import UsageError
 from hooks.events.payloads import (
     EffectOutcome,
+    ErrorInfo,
     GenerationFinished,
+    GenerationRetryScheduled,
     GenerationStarted,
+    SamplingIteration,
+    SamplingLoopEnded,
+    SamplingLoopStarted,
+    SamplingRepair,
     Validation,
     ValidationFinished,
 )
-from hooks.ids import generation_id
-from hooks.jsonio import parse_strict
-from hooks.kernel.retry_rules import MAX_INTERRUPTIONS
-from hooks.kernel.state import AttemptState
+from hooks.ids import ActivityId, call_directory, generation_id
+from hooks.kernel.retry_rules import MAX_INTERRUPTIONS, delay_ms, may_call_again
+from hooks.kernel.state import DrawState, FailedCall, LoopState, purpose_of
+from hooks.pipeline.effective import effective_fields
+from hooks.pipeline.payload_parts import conversation
+from hooks.pipeline.sampling_payloads import Call, call_as_made, turn_before
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
+from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.leftovers import tell_of_leftovers
-from hooks.runtime.output_check import schema_problem
+from hooks.runtime.loop_record import LoopRecord
+from hooks.runtime.requirements import CheckContext, evaluate
+from hooks.runtime.step_errors import NothingMore, step_error
 from hooks.runtime.work_engine import GenerateWork, WorkEngine
+from hooks.sampling.answers import Answer, shown
+from hooks.sampling.draws import Draw, Prompt, best_failure
+from hooks.sampling.judging import JUDGE_FORMAT, judge_prompt, judge_verdict
+from hooks.sampling.strategies import SamplingStrategy, make_strategy
+from hooks.sampling.verdicts import CannotEvaluateError, RawVerdict
+
+OUTPUT_SCHEMA = "output_schema"
+"""The name of the implicit requirement, the first one."""
 
 
 async def sample(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> DispatchOutcome:
-    """Have the node's agent answer `prompt` and check the answer; every step is in the log before the next begins."""
-    loop = _SamplingLoop(ctx, engine, node, prompt)
-    return await loop.run()
+    """Have the node's agent answer `prompt` until an answer does; every step is in the log before the next begins."""
+    return await _SamplingLoop(ctx, engine, node, prompt).run()
 
 
 async def settle_draw(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode) -> None:
-    """Learn what became of the draw that a driver which is gone had begun; without an answer it was interrupted."""
-    await _SamplingLoop(ctx, engine, node, "").settle_inherited_draw()
+    """Learn what became of the calls that a driver which is gone had begun; without an answer they were interrupted."""
+    await _SamplingLoop(ctx, engine, node, "").settle_inherited_calls()
+
+
+class _LoopOver(Exception):
+    """The loop ends without a result."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.error_message)
+        self.failed = failed
 
 
 class _SamplingLoop:
@@ -48,59 +84,217 @@ class _SamplingLoop:
         self._engine = engine
         self._node = node
         self._prompt = prompt
-        self._who: dict[str, Any] = {
-            "activity_id": ctx.activity_id,
-            "attempt_id": ctx.attempt_id,
-            "node_id": ctx.node_id,
-        }
+        self._points = ctx.loop.points
+        self._log = LoopRecord(ctx, node)
+        self._flying: dict[int, asyncio.Task[None]] = {}
+        """Draws that are being made, by number."""
 
     @property
-    def _attempt(self) -> AttemptState:
-        return self._ctx.recorder.state.open[self._ctx.activity_id]
+    def _loop(self) -> LoopState:
+        return self._log.loop
+
+    @property
+    def _is_effect(self) -> bool:
+        return self._log.attempt.effect is not None
 
     async def run(self) -> DispatchOutcome:
-        attempt = self._attempt
-        await self.settle_inherited_draw()
-        while not attempt.draws and attempt.generation_error is None:
-            if attempt.effect is not None and self._ctx.leftover != "none":
-                # A draw with consequences, and nothing was learned of it: it is not drawn again.
-                return Failed("OutcomeUnknown", "manual", "Nothing is known of how this draw ended.")
-            if attempt.interruptions >= MAX_INTERRUPTIONS:
-                return _crash_loop(attempt.interruptions)
-            await self._draw()
-        if attempt.generation_error is not None:
-            return _agent_failed(attempt.generation_error)
-        return self._judge(attempt)
+        await self.settle_inherited_calls()
+        try:
+            return await self._sample()
+        except BlockedByHookError as block:
+            return await self._cut_short(_reason_of(block), _failed(block.error, self._outcome()))
+        except _LoopOver as over:
+            return await self._cut_short(over.failed.error_message, over.failed)
+        except NothingMore:
+            await self._landed()
+            raise
+        finally:
+            await self._end_calls()
 
-    async def _draw(self) -> None:
-        """Draw once. The permit is durable before the agent is asked."""
-        recorder = self._ctx.recorder
-        work = self._work(self._prompt)
-        recorder.record(
-            GenerationStarted(
-                **self._who,
-                generation_id=generation_id(self._ctx.attempt_id, 1),
-                draw=1,
-                agent=self._node.agent,
-                prompt=self._prompt,
-                model_options=dict(self._ctx.model_options),
-                format=self._ctx.format,
+    async def _cut_short(self, reason: str, failed: Failed) -> Failed:
+        await self._end_calls()
+        error = step_error(failed.error_code, failed.error_class, failed.error_message, **failed.details)
+        await self._log.end(reason, error)
+        return failed
+
+    def _outcome(self) -> EffectOutcome:
+        """What is known of a draw with consequences when the loop ends for another reason than the draw itself."""
+        return "done" if self._log.attempt.loop is not None and self._loop.answered else "not_done"
+
+    async def _sample(self) -> DispatchOutcome:
+        self._begin()
+        sampling, strategy = self._sampling_and_strategy()
+        budget = await self._points.loop_start()
+        if self._loop.ended is None:
+            await self._make_draws(strategy, sampling, budget)
+        return await self._result(sampling)
+
+    def _begin(self) -> None:
+        if self._log.attempt.loop is not None:
+            return
+        fields = effective_fields(self._points.occasion)
+        strategy, requirements = fields["strategy"], list(fields["requirements"])
+        if self._node.output_schema is not None:
+            implicit = Requirement(name=OUTPUT_SCHEMA, origin=OUTPUT_SCHEMA, schema=self._node.output_schema)
+            requirements.insert(0, requirement_to_json(implicit))
+        sampling = Sampling() if strategy is None else sampling_from_json(strategy)
+        self._log.add(
+            SamplingLoopStarted(
+                **self._log.who,
+                strategy_name=type(self._strategy(sampling)).__name__,
+                sampling=strategy,
+                requirements=requirements,
+                loop_budget=sampling.loop_budget,
             )
         )
-        await recorder.commit()
+
+    def _sampling_and_strategy(self) -> tuple[Sampling, SamplingStrategy]:
+        started = self._loop.started
+        assert started is not None, "an attempt has its loop from its first event on"
+        given = self._ctx.recorder.resolve(started.sampling)
+        sampling = Sampling() if given is None else sampling_from_json(given)
+        return sampling, self._strategy(sampling)
+
+    def _strategy(self, sampling: Sampling) -> SamplingStrategy:
+        try:
+            return make_strategy(sampling)
+        except UsageError as error:
+            raise _LoopOver(Failed("StrategyNotFound", "userFault", error.message, "not_done")) from error
+
+    # ---- draws -----------------------------------------------------------------------------------------------------
+
+    async def _make_draws(self, strategy: SamplingStrategy, sampling: Sampling, budget: int) -> None:
+        """Draw and check, in order, until the strategy has enough or the budget is used up."""
+        draws: list[Draw] = []
+        number = 0
+        while not draws or not (number >= budget or strategy.is_enough(draws, budget)):
+            if draws and not draws[-1].passed:
+                await self._repair(strategy, draws[-1])
+            number += 1
+            ahead = min(number + sampling.parallel - 1, budget) if strategy.is_independent else number
+            await self._answered(number, ahead)
+            draws.append(await self._checked(strategy, self._loop.draws[number]))
+        chosen = self._choose(strategy, draws)
+        best = chosen or best_failure(draws)
+        self._log.add(
+            SamplingLoopEnded(
+                **self._log.who,
+                success=chosen is not None,
+                draw=None if best is None else best.number,
+                iterations=len(draws),
+                failure_reason=None if chosen is not None or best is None else _why_not(best),
+            )
+        )
+
+    async def _answered(self, number: int, ahead: int) -> None:
+        """Have draw `number` answered, and those up to `ahead` begun."""
+        for other in range(number, ahead + 1):
+            if other not in self._flying and not self._is_answered(other) and self._failed_call(f"draw-{other}") is None:
+                await self._start_draw(other)
+        while not self._is_answered(number):
+            flying = self._flying.pop(number, None)
+            if flying is not None:
+                await flying
+            if (failed := self._failed_call(f"draw-{number}")) is not None:
+                await self._call_again(failed)
+                await self._start_draw(number)
+
+    def _is_answered(self, number: int) -> bool:
+        draw = self._loop.draws.get(number)
+        return draw is not None and draw.finished is not None
+
+    def _failed_call(self, purpose: str) -> FailedCall | None:
+        return self._loop.failed.get(purpose)
+
+    async def _start_draw(self, number: int) -> None:
+        """Begin a draw, with the permit durable; one that was interrupted is made again as it was permitted."""
+        made = self._loop.draws.get(number)
+        if made is not None and self._failed_call(f"draw-{number}") is None:
+            call = call_as_made(self._points.occasion, made.started)
+        else:
+            call = await self._points.pre_call(self._points.next_draw(number, self._prompt))
+        await self._permit(call)
+        self._flying[number] = asyncio.ensure_future(self._perform(call))
+
+    async def _permit(self, call: Call) -> None:
+        attempt = self._log.attempt
+        if attempt.interruptions >= MAX_INTERRUPTIONS:
+            raise _LoopOver(_crash_loop(attempt.interruptions))
+        if self._is_effect and self._ctx.leftover != "none":
+            # A draw with consequences, and nothing was learned of it: it is not drawn again.
+            raise _LoopOver(Failed("OutcomeUnknown", "manual", "Nothing is known of how this draw ended."))
+        self._log.add(
+            GenerationStarted(
+                **self._log.who,
+                generation_id=generation_id(self._ctx.attempt_id, call.number),
+                draw=call.draw,
+                call=call.number,
+                purpose=call.purpose,
+                requirement=call.requirement,
+                agent=call.agent,
+                prompt=call.prompt,
+                after=call.after,
+                model_options=dict(call.model_options),
+                format=call.format,
+                tool_calls_enabled=call.tool_calls_enabled,
+            )
+        )
+        await self._ctx.recorder.commit()
+
+    async def _perform(self, call: Call) -> None:
         started = time.monotonic()
         try:
-            generation: Generation | AgentError = await self._engine.generate(work)
+            generation: Generation | AgentError = await self._engine.generate(self._work(call))
         except AgentError as error:
             generation = error
-        self._finish(generation, _elapsed_ms(started))
+        self._finish(call, generation, _elapsed_ms(started))
 
-    async def settle_inherited_draw(self) -> None:
-        """Learn what became of an open draw, whose driver is gone; if nothing can be learned, it was interrupted."""
-        open_draw = self._attempt.generation
-        if open_draw is None:
+    def _finish(self, call: Call, generation: Generation | AgentError, latency_ms: int) -> None:
+        tell_of_leftovers(self._ctx, generation.leaked)
+        finished = GenerationFinished(
+            **self._log.who,
+            generation_id=generation_id(self._ctx.attempt_id, call.number),
+            draw=call.draw,
+            latency_ms=latency_ms,
+            **_said(generation),
+        )
+        self._ctx.recorder.record(finished, "worker")
+
+    async def _call_again(self, failed: FailedCall) -> None:
+        """Return when a call that failed is to be made again. Raises NothingMore until then, _LoopOver if never."""
+        state, services = self._ctx.recorder.state, self._ctx.loop
+        if self._ctx.activity_id in state.pauses:
             return
-        work = self._work(self._ctx.recorder.resolve(open_draw.prompt))
+        await self._points.call_error(failed.started, failed.finished, failed.at)
+        error = failed.finished.error
+        assert error is not None
+        failures = self._loop.failures[purpose_of(failed.started)]
+        if self._is_effect or state.halted or not may_call_again(error, failures, services.retry):
+            raise _LoopOver(_agent_failed(failed.finished, error))
+        await self._landed()
+        delay = delay_ms(services.retry, ActivityId(f"{self._ctx.activity_id}#{failed.started.draw}"), failures)
+        self._log.add(
+            GenerationRetryScheduled(
+                **self._log.who,
+                generation_id=failed.finished.generation_id,
+                draw=failed.finished.draw,
+                delay_ms=delay,
+                due_at=services.now() + delay,
+            )
+        )
+        await self._ctx.recorder.commit()
+        raise NothingMore
+
+    # ---- calls of a driver that is gone ----------------------------------------------------------------------------
+
+    async def settle_inherited_calls(self) -> None:
+        """Learn what became of open calls; those of which nothing can be learned were interrupted."""
+        loop = self._log.attempt.loop
+        for started in [] if loop is None else [*loop.open.values()]:
+            await self._settle_inherited_call(call_as_made(self._points.occasion, started))
+
+    async def _settle_inherited_call(self, call: Call) -> None:
+        work = self._work(call)
         generation: Generation | AgentError | None = None
         if self._ctx.leftover == "trusted":
             started = time.monotonic()
@@ -109,53 +303,93 @@ class _SamplingLoop:
             except AgentError as error:
                 generation = error
             if generation is not None:
-                self._finish(generation, _elapsed_ms(started))
+                self._finish(call, generation, _elapsed_ms(started))
                 return
-        ctx = self._ctx
-        await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
-        self._ctx.recorder.record(
-            GenerationFinished(**self._who, generation_id=open_draw.generation_id, draw=1, interrupted=True)
+        request = work.request
+        await self._engine.end_leftovers(request.marker, request.grace_ms, request.directory, request.masker)
+        self._log.add_interrupted(call.number, call.draw)
+
+    async def _landed(self) -> None:
+        """Return when no draw is under way any more; each has its end in the log."""
+        while self._flying:
+            _, flying = self._flying.popitem()
+            await flying
+
+    async def _end_calls(self) -> None:
+        """End the draws that are under way and not wanted any more."""
+        flying, self._flying = self._flying, {}
+        for task in flying.values():
+            task.cancel()
+        if flying:
+            await asyncio.wait(flying.values())
+            for task in flying.values():
+                if not task.cancelled() and (fault := task.exception()) is not None:
+                    raise fault
+
+    # ---- checks ----------------------------------------------------------------------------------------------------
+
+    async def _checked(self, strategy: SamplingStrategy, state: DrawState) -> Draw:
+        """Have an answered draw checked and counted, as far as the log does not have it."""
+        assert state.finished is not None
+        if state.validated is None:
+            await self._points.post_call(state.started, state.finished, state.finished_at)
+            await self._validate(state)
+        if state.iteration is None:
+            validations = await self._points.post_check(state)
+            passed = all(validation.effective_passed for validation in validations)
+            self._log.add(SamplingIteration(**self._log.who, draw=state.number, passed=passed, validations=validations))
+        if state.repair is None and not self._has_gone_on(strategy, state.number):
+            await self._points.iteration(state)
+        return self._log.draw(state)
+
+    async def _validate(self, state: DrawState) -> None:
+        given, judge_options = await self._points.pre_check(state)
+        requirements = self._with_output_schema([requirement_from_json(requirement) for requirement in given])
+        answer = self._log.answer(state)
+        if requirements:
+            # The checks may be commands: what they are about is on disk before they start.
+            await self._ctx.recorder.commit()
+        try:
+            verdicts = [await self._verdict(state, requirement, answer, judge_options) for requirement in requirements]
+        except CannotEvaluateError as error:
+            fault = step_error("RequirementError", "userFault", str(error))
+            raise _LoopOver(_failed(fault, "done", error.stack_trace)) from error
+        self._log.add(
+            ValidationFinished(
+                **self._log.who,
+                draw=state.number,
+                requirements=[requirement_to_json(requirement) for requirement in requirements],
+                validations=[
+                    Validation(
+                        requirement=requirement.name, passed=verdict.passed, reason=verdict.reason, score=verdict.score
+                    )
+                    for requirement, verdict in zip(requirements, verdicts, strict=True)
+                ],
+            )
         )
 
-    def _finish(self, generation: Generation | AgentError, latency_ms: int) -> None:
-        recorder = self._ctx.recorder
-        tell_of_leftovers(self._ctx, generation.leaked)
-        if isinstance(generation, AgentError):
-            finished = GenerationFinished(
-                **self._who,
-                generation_id=generation_id(self._ctx.attempt_id, 1),
-                draw=1,
-                latency_ms=latency_ms,
-                error=generation.error,
-                stack_trace=generation.stack_trace,
-            )
-        else:
-            finished = GenerationFinished(
-                **self._who,
-                generation_id=generation_id(self._ctx.attempt_id, 1),
-                draw=1,
-                text=generation.text,
-                value=generation.value,
-                model=generation.model,
-                usage=None if generation.usage is None else dict(generation.usage),
-                finish_reason=generation.finish_reason,
-                latency_ms=latency_ms,
-            )
-        recorder.record(finished, "worker")
+    def _with_output_schema(self, requirements: list[Requirement]) -> list[Requirement]:
+        """The requirements, the implicit one first: whatever a hook does, output_schema is checked."""
+        others = [requirement for requirement in requirements if requirement.name != OUTPUT_SCHEMA]
+        if self._node.output_schema is None:
+            return others
+        implicit = Requirement(name=OUTPUT_SCHEMA, origin=OUTPUT_SCHEMA, schema=self._node.output_schema)
+        return [implicit, *others]
 
-    def _work(self, prompt: str) -> GenerateWork:
+    async def _verdict(
+        self, state: DrawState, requirement: Requirement, answer: Answer, judge_options: dict[str, Any]
+    ) -> RawVerdict:
+        if requirement.judge is not None:
+            return await self._judged(state, requirement, requirement.judge, answer, judge_options)
         ctx = self._ctx
-        return GenerateWork(
-            self._node.agent,
-            GenerationRequest(
-                prompt=prompt,
-                model_options=ctx.model_options,
-                format=ctx.format,
-                directory=ctx.directory,
+        return await evaluate(
+            requirement,
+            answer,
+            CheckContext(
+                directory=ctx.directory / f"check-{state.number}-{requirement.name}",
                 working_directory=ctx.working_directory,
                 workflow_directory=ctx.workflow_directory,
                 marker=ctx.marker,
-                key=ctx.idempotency_key,
                 grace_ms=ctx.grace_ms,
                 environment=ctx.environment,
                 hidden=ctx.hidden,
@@ -164,62 +398,156 @@ class _SamplingLoop:
             ),
         )
 
-    def _judge(self, attempt: AttemptState) -> DispatchOutcome:
-        """Check the answer against output_schema, the one requirement of this version."""
-        draw = attempt.draws[-1]
-        recorder = self._ctx.recorder
-        text, value = recorder.resolve(draw.text), recorder.resolve(draw.value)
-        schema = self._node.output_schema
-        if schema is None:
-            return Succeeded(text if value is None else value)
-        if value is None:
-            value, reason = _parse_answer(text)
-        else:
-            reason = None
-        if reason is None:
-            reason = schema_problem(schema, value)
-        if attempt.validated is None:
-            verdict = Validation(requirement="output_schema", passed=reason is None, reason=reason)
-            recorder.record(ValidationFinished(**self._who, draw=draw.draw, validations=[verdict]))
-        if reason is None:
-            return Succeeded(value)
-        return Failed("RequirementsNotMet", "userFault", f"output_schema: {reason}. {_shown(text)}", outcome="done")
+    async def _judged(
+        self,
+        state: DrawState,
+        requirement: Requirement,
+        judge: Judge,
+        answer: Answer,
+        options: dict[str, Any],
+    ) -> RawVerdict:
+        """Ask a judge, unless it has answered; what it is asked and says is logged like a draw."""
+        key, purpose = (state.number, requirement.name), f"judge-{state.number}-{requirement.name}"
+        while key not in self._loop.judged:
+            if (failed := self._failed_call(purpose)) is not None:
+                await self._call_again(failed)
+            call = await self._question(state, requirement, judge, answer, options)
+            await self._permit(call)
+            await self._perform(call)
+        said = self._loop.judged[key]
+        started = self._loop.judging[said.generation_id]
+        await self._points.post_call(started, said, state.finished_at)
+        resolve = self._ctx.recorder.resolve
+        return judge_verdict(requirement, Answer(resolve(said.text), resolve(said.value)))
+
+    async def _question(
+        self, state: DrawState, requirement: Requirement, judge: Judge, answer: Answer, options: dict[str, Any]
+    ) -> Call:
+        """What a judge is asked; a question that was interrupted is put again as it was permitted."""
+        asked = [started for started in self._loop.judging.values() if started.draw == state.number]
+        asked = [started for started in asked if started.requirement == requirement.name]
+        if asked and self._failed_call(purpose_of(asked[-1])) is None:
+            return call_as_made(self._points.occasion, asked[-1])
+        return await self._points.pre_call(
+            Call(
+                number=self._loop.calls + 1,
+                draw=state.number,
+                agent=judge.agent,
+                prompt=judge_prompt(judge.prompt, answer.text),
+                model_options=options,
+                format=dict(JUDGE_FORMAT),
+                purpose="judge",
+                requirement=requirement.name,
+            )
+        )
+
+    # ---- what follows ----------------------------------------------------------------------------------------------
+
+    async def _repair(self, strategy: SamplingStrategy, failed: Draw) -> None:
+        """Say what the next draw is asked, and ask the hooks about it."""
+        state = self._loop.draws[failed.number]
+        if state.repair is None:
+            original = Prompt(self._prompt)
+            prompt = strategy.repair(original, failed)
+            self._log.add(
+                SamplingRepair(
+                    **self._log.who,
+                    draw=failed.number,
+                    repair_type=strategy.repair_type,
+                    prompt=prompt.text,
+                    after=prompt.after,
+                )
+            )
+        if not self._has_gone_on(strategy, failed.number):
+            await self._points.repair(state)
+
+    def _has_gone_on(self, strategy: SamplingStrategy, number: int) -> bool:
+        """Whether the log shows that all was said about a draw: it has what comes only after that."""
+        following = self._loop.draws.get(number + 1)
+        return following is not None and (not strategy.is_independent or following.validated is not None)
+
+    def _choose(self, strategy: SamplingStrategy, draws: Sequence[Draw]) -> Draw | None:
+        try:
+            return strategy.choose(draws)
+        except CannotEvaluateError as error:
+            raise _LoopOver(_failed(step_error("RequirementError", "userFault", str(error)), "done")) from error
+
+    async def _result(self, sampling: Sampling) -> DispatchOutcome:
+        """What the loop came to, unless a hook withholds it."""
+        ended = self._loop.ended
+        assert ended is not None
+        await self._points.loop_end(may_block=ended.error is None)
+        if ended.error is not None:
+            return _failed(ended.error, self._outcome())
+        best = None if ended.draw is None else self._log.draw(self._loop.draws[ended.draw])
+        assert best is not None, "a loop that ends by itself has a draw"
+        if ended.success or (sampling.on_exhausted == "use_best" and self._has_its_form(best)):
+            return Succeeded(best.answer)
+        message = f"{ended.failure_reason}. {shown(best.text)}"
+        return Failed("RequirementsNotMet", "userFault", message, outcome="done")
+
+    def _has_its_form(self, draw: Draw) -> bool:
+        """Whether what depends on the step can rely on output_schema, though other checks have failed."""
+        return all(verdict.passed for verdict in draw.verdicts if verdict.requirement == OUTPUT_SCHEMA)
+
+    # ---- the work ----------------------------------------------------------------------------------------------------
+
+    def _work(self, call: Call) -> GenerateWork:
+        ctx, resolve = self._ctx, self._ctx.recorder.resolve
+        turn = turn_before(self._points.occasion, self._log.attempt.loop, call.after) if call.purpose == "draw" else None
+        return GenerateWork(
+            call.agent,
+            GenerationRequest(
+                prompt=call.prompt,
+                context=[Message(**message) for message in conversation(turn, resolve)],
+                model_options=call.model_options,
+                format=call.format,
+                tool_calls_enabled=call.tool_calls_enabled,
+                directory=ctx.directory.parent / call_directory(ctx.directory.name, call.number),
+                working_directory=ctx.working_directory,
+                workflow_directory=ctx.workflow_directory,
+                marker=ctx.loop.marker_of(call.number),
+                key=ctx.loop.key_of(call.number),
+                grace_ms=ctx.grace_ms,
+                environment=ctx.environment,
+                hidden=ctx.hidden,
+                masker=ctx.masker,
+                on_kill=ctx.on_kill,
+            ),
+        )
 
 
-_FENCED = re.compile(r"^[ \t]*```[^`\n]*\n(?P<body>.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
-_SHOWN = 300
+def _reason_of(block: BlockedByHookError) -> str:
+    """What a policy, or the person it had asked, said."""
+    details = block.error.details
+    return f"{details['plugin']}: {details['reason']}" if "plugin" in details else block.error.error_message
 
 
-def _parse_answer(text: str) -> tuple[Any, str | None]:
-    """The JSON value an answer holds, alone or as its only fenced block, and why there is none."""
-    if not text.strip():
-        return None, "the answer is empty"
-    try:
-        return parse_strict(text.strip().encode()), None
-    except (JsonBorderError, UnicodeEncodeError) as error:
-        reason = f"the answer is not JSON: {error}"
-    blocks = [match["body"] for match in _FENCED.finditer(text)]
-    if len(blocks) != 1:
-        return None, f"{reason}; it has {len(blocks)} fenced blocks, of which one would do" if blocks else reason
-    try:
-        return parse_strict(blocks[0].strip().encode()), None
-    except (JsonBorderError, UnicodeEncodeError) as error:
-        return None, f"the fenced block of the answer is not JSON: {error}"
+def _said(generation: Generation | AgentError) -> dict[str, Any]:
+    if isinstance(generation, AgentError):
+        return {"error": generation.error, "stack_trace": generation.stack_trace}
+    return {
+        "text": generation.text,
+        "value": generation.value,
+        "model": generation.model,
+        "usage": None if generation.usage is None else dict(generation.usage),
+        "finish_reason": generation.finish_reason,
+    }
 
 
-def _shown(text: str) -> str:
-    """The beginning of an answer, for whoever has to see why it did not do."""
-    if not text.strip():
-        return "The agent printed nothing."
-    more = f"… (+{len(text) - _SHOWN:,} characters)" if len(text) > _SHOWN else ""
-    return f"The answer: {text[:_SHOWN]!r}{more}"
+def _why_not(best: Draw) -> str:
+    """What failed of the best draw."""
+    return "; ".join(f"{verdict.requirement}: {verdict.reason or 'failed'}" for verdict in best.failures)
 
 
-def _agent_failed(finished: GenerationFinished) -> Failed:
-    assert finished.error is not None
-    error = finished.error
-    outcome = _OUTCOMES.get(error.error_code, "failed")
-    return Failed(error.error_code, error.error_class, error.error_message, outcome, stack_trace=finished.stack_trace)
+def _failed(error: ErrorInfo, outcome: EffectOutcome, stack_trace: str = "") -> Failed:
+    return Failed(
+        error.error_code, error.error_class, error.error_message, outcome, stack_trace, details=error.details
+    )
+
+
+def _agent_failed(finished: GenerationFinished, error: ErrorInfo) -> Failed:
+    return _failed(error, _OUTCOMES.get(error.error_code, "failed"), finished.stack_trace)
 
 
 _OUTCOMES: dict[str, EffectOutcome] = {

@@ -12,11 +12,14 @@ from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
 from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
 from hooks.expressions.secrets import MissingSecretError, fill_secrets
-from hooks.ids import RevisionId, attempt_directory, idempotency_key, process_marker
+from hooks.ids import RevisionId, attempt_directory, call_directory, idempotency_key, process_marker
+from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput
 from hooks.runtime.context import RunContext
-from hooks.runtime.execution_hooks import DispatchContext, Leftover, PreparedCall
+from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover, PreparedCall
+from hooks.runtime.loop_points import LoopPoints
+from hooks.runtime.loop_services import LoopServices
 from hooks.runtime.step_errors import NothingMore, StepError, step_error
 from hooks.runtime.supervision import supervise
 
@@ -137,7 +140,10 @@ class Step:
 
     async def end_leftovers(self) -> None:
         """End what a driver that is gone had started, and mask what it left."""
-        await self.run.end_leftovers(self.marker, self.grace_ms, self.directory, self.run.masker)
+        calls = [] if self.state.loop is None else [started.call for started in self.state.loop.open.values()]
+        for call in {1, *calls}:
+            directory = self.directory.parent / call_directory(self.directory.name, call)
+            await self.run.end_leftovers(self.marker_of(call), self.grace_ms, directory, self.run.masker)
 
     async def announce_stop(self, reason: StopReason) -> None:
         self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
@@ -192,16 +198,27 @@ class Step:
             masker=self.run.masker,
             on_kill=self._note_kill,
             recorder=run.recorder,
+            loop=LoopServices(
+                points=LoopPoints(run.hook_points, state),
+                retry=retry_of(self.node, run.definition),
+                marker_of=self.marker_of,
+                key_of=lambda call: self.key(call=call),
+                now=run.now,
+            ),
         )
 
     @property
     def marker(self) -> str:
         """What the processes of this attempt are found by."""
-        assert self.run.state.created is not None
-        return process_marker(self.run.state.created.token, self.state.attempt_id)
+        return self.marker_of(1)
 
-    def key(self, epoch: int | None = None) -> str:
-        """The idempotency key of the attempt's effect or draw, in its epoch or another."""
+    def marker_of(self, call: int) -> str:
+        """What the processes of one call of the agent are found by."""
+        assert self.run.state.created is not None
+        return process_marker(self.run.state.created.token, self.state.attempt_id, call)
+
+    def key(self, epoch: int | None = None, *, call: int = 1) -> str:
+        """The idempotency key of the attempt's effect or of a call of its agent, in its epoch or another."""
         run, state = self.run, self.state
         assert run.state.created is not None
         return idempotency_key(
@@ -211,7 +228,7 @@ class Step:
             node_id=state.node_id,
             activity_id=state.activity_id,
             epoch=state.epoch if epoch is None else epoch,
-            draw=1 if isinstance(self.node, SubagentNode) else 0,
+            draw=call if isinstance(self.node, SubagentNode) else 0,
         )
 
     def stop_error(self, reason: StopReason) -> ErrorInfo:
@@ -241,6 +258,10 @@ class Step:
             recorder.record(ActivityFailed(**self.who, error=error), "worker")
         else:
             recorder.record(ComponentFailed(**self.who, error=error, stack_trace=stack_trace), "worker")
+
+
+def error_of_outcome(failed: Failed) -> ErrorInfo:
+    return step_error(failed.error_code, failed.error_class, failed.error_message, **failed.details)
 
 
 def missing_secret(error: MissingSecretError) -> ErrorInfo:

@@ -18,8 +18,8 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 from hooks.definition.model import Sampling
 from hooks.entry_points import load_entry_point
 from hooks.errors import UsageError
-from hooks.expressions.cel import compile_expression, evaluate
-from hooks.jsonio import canonical
+from hooks.sampling.answers import Answer
+from hooks.sampling.checks import vote_key
 from hooks.sampling.draws import Draw, Prompt
 
 RepairType: TypeAlias = Literal["rejection", "template", "multi_turn"]
@@ -98,18 +98,14 @@ class MajorityVotingStrategy(BestOfStrategy):
     """Uses up its budget and takes the answer that most of those which pass agree on, the earliest of equals."""
 
     def choose(self, draws: Sequence[Draw]) -> Draw | None:
-        """Raises CelError where `key` cannot be evaluated."""
+        """Raises CannotEvaluateError where `key` cannot be evaluated."""
         groups: dict[bytes, list[Draw]] = {}
         for draw in draws:
             if draw.passed:
-                groups.setdefault(self._vote(draw), []).append(draw)
+                groups.setdefault(vote_key(self._sampling.key, Answer(draw.text, draw.value)), []).append(draw)
         if not groups:
             return None
         return max(groups.values(), key=lambda group: (len(group), -group[0].number))[0]
-
-    def _vote(self, draw: Draw) -> bytes:
-        key = self._sampling.key
-        return canonical(draw.answer if key is None else evaluate(compile_expression(key), {"output": draw.answer}))
 
 
 STRATEGIES: dict[str, Callable[[Sampling], SamplingStrategy]] = {

@@ -1,0 +1,92 @@
+"""What a hook may set a field to: what a file may, and what the work it is set for can honour."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from hooks.definition.given_sampling import requirement_problem, sampling_problem
+from hooks.definition.hook_points import HookType
+from hooks.definition.model import AgentDeclaration, HostExecutorNode, SubagentNode, Workflow, WorkNode
+from hooks.definition.requirement_values import sampling_from_json
+
+TOOLS_OPTION = "tool_calls_enabled"
+
+
+class SettingRules:
+    """The rules of one workflow. What they say may be asked for in a thread."""
+
+    def __init__(self, definition: Workflow) -> None:
+        self._agents: dict[str, AgentDeclaration] = {agent.name: agent for agent in definition.agents}
+
+    def accepts(self, hook: HookType, node: WorkNode, agent: str | None) -> Callable[[str, Any], str | None]:
+        """For the fields of one dispatch: why a value cannot be used, or None. `agent` is who is called."""
+
+        def accepts(field: str, value: Any) -> str | None:
+            if isinstance(node, HostExecutorNode):
+                return "the input of a read-only call cannot be changed" if field == "input" and node.read_only else None
+            called = self._agents[agent or node.agent]
+            if hook == HookType.GENERATION_PRE_CALL and not called.repeatable:
+                return "this draw is an effect; hooks of effect_pre_attempt may change its input"
+            return self._problem_of(hook, field, value, node, called)
+
+        return accepts
+
+    def _problem_of(
+        self, hook: HookType, field: str, value: Any, node: SubagentNode, called: AgentDeclaration
+    ) -> str | None:
+        match field:
+            case "model_options" if hook == HookType.VALIDATION_PRE_CHECK:
+                judges = {entry.judge.agent for entry in node.requirements if entry.judge is not None}
+                return next(filter(None, (_unhonoured(self._agents[name], value) for name in sorted(judges))), None)
+            case "model_options":
+                return _unhonoured(called, value)
+            case "tool_calls_enabled":
+                return None if not value or TOOLS_OPTION in called.honoured_options else _no_tools(called)
+            case "requirements":
+                return self._problem_of_requirements(value)
+            case "strategy" if value is not None:
+                return sampling_problem(value) or self._problem_of_budget(sampling_from_json(value).loop_budget, called)
+            case "loop_budget":
+                return self._problem_of_budget(value, called)
+            case "input" if isinstance(value, dict):
+                return _problem_of_draw(called, value)
+        return None
+
+    def _problem_of_requirements(self, requirements: Collection[dict[str, Any]]) -> str | None:
+        names = [requirement.get("name") for requirement in requirements]
+        for requirement in requirements:
+            name = requirement.get("name")
+            if requirement.get("origin") == "output_schema":
+                continue
+            if names.count(name) > 1:
+                return f"two requirements are called {name!r}"
+            if problem := requirement_problem(requirement, self._agents):
+                return f"the requirement {name!r}: {problem}"
+        return None
+
+    def _problem_of_budget(self, loop_budget: int, called: AgentDeclaration) -> str | None:
+        if loop_budget > 1 and not called.repeatable:
+            return f"agent {called.name} is not repeatable: its draws have consequences, and one is made"
+        return None
+
+
+def _problem_of_draw(called: AgentDeclaration, value: dict[str, Any]) -> str | None:
+    """What a draw that is an effect takes: {prompt, model_options, format}."""
+    if set(value) != {"prompt", "model_options", "format"} or not isinstance(value["prompt"], str):
+        return "the input of a draw has `prompt` (text), `model_options` and `format`"
+    if not isinstance(value["model_options"], dict):
+        return "`model_options` must be an object"
+    return _unhonoured(called, value["model_options"])
+
+
+def _unhonoured(agent: AgentDeclaration, options: Collection[str]) -> str | None:
+    unknown = sorted(set(options) - agent.honoured_options)
+    if not unknown:
+        return None
+    known = ", ".join(sorted(agent.honoured_options)) or "none"
+    return f"agent {agent.name} does not honour {', '.join(unknown)} (it honours: {known})"
+
+
+def _no_tools(agent: AgentDeclaration) -> str:
+    return f"agent {agent.name} has no {TOOLS_OPTION} among its options, so that it could not be told"
