@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from hooks.events.payloads import ErrorInfo
 from hooks.secrets import Masker
 
 
 @dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
 class GenerationRequest:
-    """One prompt for an agent.
+    """One prompt for an agent, after the turns of the conversation so far.
 
     `directory` is for this draw: it takes stdout, stderr and exit.json, and is made by who starts a process.
     """
@@ -29,6 +37,10 @@ class GenerationRequest:
     key: str
     """The same for a repeat of this draw after a crash."""
     grace_ms: int
+    context: Sequence[Message] = ()
+    """What was said before `prompt`, oldest first; an agent that takes only a text is given all of it as one."""
+    tool_calls_enabled: bool = False
+    """Whether the agent may use tools of its own."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """What is added to the driver's own environment."""
     hidden: frozenset[str] = frozenset()

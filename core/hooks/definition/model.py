@@ -116,6 +116,52 @@ class EntryPointAgent(
 AgentDeclaration: TypeAlias = CommandAgent | PythonAgent | EntryPointAgent
 
 
+class Judge(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """An agent that says whether an answer is good enough: {passed, score, reason}, any of the first two."""
+
+    agent: str
+    prompt: str
+    """A template, bound with the step."""
+    threshold: float = 0.5
+    """The least score that passes, where the judge gives a score and does not say `passed`."""
+
+
+class Requirement(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A check on an answer: exactly one of check, schema, regex, command, python, judge, kind.
+
+    `check` is bare CEL over `output`, `command` an argv that gets the answer on stdin (0 passes, 1 fails), `python` a
+    callable by place, `kind` a name registered under `hooks.requirements`, which alone understands `settings`.
+    """
+
+    name: str
+    origin: str = "node"
+    """`node` for one of the file, `output_schema` for the implicit one, `hook` for what a hook brings in."""
+    reason: str | None = None
+    """What is told, to the agent too, when it fails; without one, what the check itself says."""
+    weight: float = 1.0
+    check: str | None = None
+    schema: Json | None = None
+    regex: str | None = None
+    command: list[str] | None = None
+    python: str | None = None
+    judge: Judge | None = None
+    kind: str | None = None
+    settings: dict[str, Json] = {}
+
+
+class Sampling(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """How answers are drawn: `strategy` is one that comes with hooks, or one registered under `hooks.strategies`."""
+
+    strategy: str = "rejection"
+    loop_budget: int = 1
+    """Draws at the most (1 to 64)."""
+    on_exhausted: Literal["fail", "use_best"] = "fail"
+    parallel: int = 1
+    """Draws at once, where one does not depend on the one before."""
+    key: str | None = None
+    """What answers are voted by: bare CEL over `output` (majority)."""
+
+
 class ExecutorDeclaration(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """An executor that a config names: a command or a callable behind the name a workflow uses.
 
@@ -207,6 +253,12 @@ class SubagentNode(
     prompt: str
     depends: list[str] = []
     model_options: dict[str, Json] = {}
+    requirements: list[Requirement] = []
+    sampling: Sampling | None = None
+    """None: one draw."""
+    continue_from: str | None = None
+    """The agent step upstream whose conversation this one goes on with."""
+    tool_calls_enabled: bool = False
     condition: str | bool | None = None
     """`if`: bare CEL, or a constant."""
     for_each: Json = None
