@@ -28,6 +28,7 @@ MAY_IMPORT = {
     "pipeline": {"definition", "events", "expressions", "kernel", "processes"},
     "agents": {"definition", "events", "processes"},
     "executors": {"definition", "events", "processes"},
+    "sampling": {"definition", "expressions"},
     "runtime": {
         "agents",
         "definition",
@@ -37,6 +38,7 @@ MAY_IMPORT = {
         "kernel",
         "pipeline",
         "processes",
+        "sampling",
         "storage",
     },
 }
@@ -44,7 +46,7 @@ MAY_IMPORT = {
 
 FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
 CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "runtime", "storage"}
-PURE = {"expressions", "kernel"}
+PURE = {"expressions", "kernel", "sampling"}
 IMPURE_MODULES = {
     "asyncio",
     "os",

@@ -284,11 +284,19 @@ def test_a_workflow_id_must_fit_into_a_run_id(workflow_id: str) -> None:
     assert problem(f"workflow_id: {workflow_id}\n{ONE_NODE}").place == Place("w.yaml", 1, 14)
 
 
-@pytest.mark.parametrize("field", ["requirements: []", "sampling: null", "strategy: x", "toolCallsEnabled: true"])
-def test_sampling_fields_are_refused_on_agent_steps(field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "fix"),
+    [
+        ("strategy: x", "it belongs into `sampling`: `sampling: {strategy: repair_template, loop_budget: 3}`"),
+        ("loopBudget: 3", "it belongs into `sampling`: `sampling: {loop_budget: 3}`"),
+        ("format: {}", "the form of an answer is `output_schema`"),
+        ("requirments: []", "did you mean `requirements`?"),
+    ],
+)
+def test_a_sampling_field_beside_its_place_is_told_where_it_belongs(field: str, fix: str) -> None:
     text = node(f"{{agent: w, prompt: x, {field}}}", head="agents: {w: {kind: command, argv: [w]}}\n")
 
-    assert problem(text).message == f"`{field.split(':')[0]}` is not supported yet"
+    assert problem(text).fix == fix
 
 
 @pytest.mark.parametrize(

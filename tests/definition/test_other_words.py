@@ -35,9 +35,6 @@ def test_a_word_for_what_another_type_of_node_takes_says_so() -> None:
 
 
 def test_a_misspelling_of_what_is_not_supported_yet_says_so() -> None:
-    step = "{agent: w, prompt: x, requirments: []}"
-    agents = "agents: {w: {kind: command, argv: [w]}}\n"
-    assert problem(node(step, head=agents)).fix == "did you mean `requirements`? It is not supported yet."
     hooks = "hooks: [{on: sampling_loop_strat, argv: [x]}]\n"
     assert problem(HEAD + hooks + ONE_NODE).fix == "did you mean `sampling_loop_start`? It is not supported yet."
 

@@ -14,12 +14,14 @@ from typing import Any
 from hooks.definition.agents_section import read_agents
 from hooks.definition.argument_types import check_argument_types
 from hooks.definition.config import Config
+from hooks.definition.conversations_check import check_conversations
 from hooks.definition.declarations_check import check_agents, check_executors
 from hooks.definition.defaults_section import Defaults, read_defaults
 from hooks.definition.dependencies_check import check_dependencies
 from hooks.definition.fields import Fields, Keys, read_fields
 from hooks.definition.gates_check import check_gates
 from hooks.definition.hooks_section import DeclaredHook, read_hooks, report_idle_globs
+from hooks.definition.judges_check import check_sampled_agents, judge_agents
 from hooks.definition.loops_check import check_loops, with_bodies
 from hooks.definition.model import AgentDeclaration, Param, Retry, Workflow
 from hooks.definition.nodes_section import DeclaredNode, read_nodes
@@ -106,6 +108,8 @@ class _Loader:
         loop_of = check_loops(source, nodes)
         check_dependencies(source, nodes, loop_of)
         check_agents(source, nodes, {**config.agents, **agents})
+        check_sampled_agents(source, nodes, {**config.agents, **agents})
+        check_conversations(source, nodes, loop_of)
         check_executors(source, nodes, config.executors)
         if head.get("require_gates"):
             check_gates(source, nodes, {**config.agents, **agents})
@@ -116,6 +120,7 @@ class _Loader:
             return None
         assert workflow_id is not None
         used = {name for node in nodes for name in (node.word("agent"), node.word("executor"))}
+        used |= judge_agents(nodes)
         return Workflow(
             workflow_id=workflow_id,
             params=params,

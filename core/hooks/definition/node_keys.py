@@ -23,10 +23,11 @@ _WORK = frozenset(
         *("timeout", "timeout_ms", "grace", "grace_ms", "max_output_bytes", "output_schema", "env", "cwd", "secrets"),
     }
 )
-_AGENT_STEP = frozenset({"agent", "prompt", "model_options"})
+_AGENT_STEP = frozenset(
+    {"agent", "prompt", "model_options", "requirements", "sampling", "continue_from", "tool_calls_enabled"}
+)
 _EXECUTOR_CALL = frozenset({"executor", "input", "read_only"})
 _LOOP = frozenset({"body", "max_iterations", "terminate", "output"})
-_LATER_AGENT_STEP = frozenset({"requirements", "sampling", "strategy", "format", "tool_calls_enabled"})
 
 _ELSEWHERE = {
     "on_failure": "it belongs to the workflow, beside `nodes`",
@@ -37,6 +38,11 @@ _ELSEWHERE = {
     "approvers": "it belongs into `human_gate`",
     "repeatable": "it belongs to the agent, under `agents`",
     "isolate": "it belongs into the `input` of `python`",
+    "strategy": "it belongs into `sampling`: `sampling: {strategy: repair_template, loop_budget: 3}`",
+    "loop_budget": "it belongs into `sampling`: `sampling: {loop_budget: 3}`",
+    "on_exhausted": "it belongs into `sampling`",
+    "parallel": "it belongs into `sampling`",
+    "format": "the form of an answer is `output_schema`",
     "max_concurrency": "it belongs under `defaults` of the workflow: `defaults: {max_concurrency: 8}`",
 }
 _SYNONYMS = {
@@ -48,24 +54,24 @@ _SYNONYMS = {
 }
 _OF_OTHERS = {
     **dict.fromkeys(_WORK, "an agent step or an executor call"),
-    **dict.fromkeys(_AGENT_STEP | _LATER_AGENT_STEP, "an agent step (`agent: …`)"),
+    **dict.fromkeys(_AGENT_STEP, "an agent step (`agent: …`)"),
     **dict.fromkeys(_EXECUTOR_CALL, "an executor call (`executor: shell`)"),
     **dict.fromkeys(_LOOP, "a loop (`body: […]`)"),
 }
 """The keys that not every node takes, and whose they are."""
 
 
-def _keys(what: str, own: frozenset[str], later: frozenset[str] = frozenset()) -> Keys:
+def _keys(what: str, own: frozenset[str]) -> Keys:
     """The keys of a node that is `what`; any other key of a node is told whose it is."""
     others = {key: f"it belongs to {whose}; this is {what}" for key, whose in _OF_OTHERS.items()}
-    return Keys(what, _EVERY | own, later, _SYNONYMS, {**_ELSEWHERE, **others})
+    return Keys(what, _EVERY | own, synonyms=_SYNONYMS, elsewhere={**_ELSEWHERE, **others})
 
 
 NODE_KEYS: dict[NodeType, Keys] = {
-    "subagent": _keys("an agent step", _WORK | _AGENT_STEP, _LATER_AGENT_STEP),
+    "subagent": _keys("an agent step", _WORK | _AGENT_STEP),
     "host_executor": _keys("an executor call", _WORK | _EXECUTOR_CALL),
     "loop": _keys("a loop", _LOOP | {"allow_failure"}),
     "decision": _keys("a decision", frozenset({"human_gate"})),
 }
-EVERY_KEY = Keys("a node", _EVERY | _WORK | _AGENT_STEP | _EXECUTOR_CALL | _LOOP, _LATER_AGENT_STEP, _SYNONYMS)
+EVERY_KEY = Keys("a node", _EVERY | _WORK | _AGENT_STEP | _EXECUTOR_CALL | _LOOP, synonyms=_SYNONYMS)
 """The keys of any node, for reading one whose type is not known yet."""

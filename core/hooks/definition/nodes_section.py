@@ -21,6 +21,8 @@ from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, Sub
 from hooks.definition.model import Node as WorkflowNode
 from hooks.definition.named_files import check_step_program
 from hooks.definition.node_keys import EVERY_KEY, NODE_KEYS, NODE_TYPES, NodeType
+from hooks.definition.requirements_section import read_requirements
+from hooks.definition.sampling_section import read_sampling
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
 from hooks.definition.values import read_bool, read_choice, read_object, read_text, read_texts
 from hooks.definition.work_fields import read_every, read_work
@@ -176,9 +178,7 @@ def _report_untyped(source: Source, key: Scalar, body: Mapping, label: str) -> N
     fix = "add `type: decision`" if "human_gate" in words else "add `agent: NAME` or `executor: shell`"
     source.report(key, f"{label} has neither `agent` nor `executor`", fix)
     for word, entry in zip(words, body.entries, strict=True):
-        if word in EVERY_KEY.later:
-            source.report(entry.key, f"`{entry.key.text}` is not supported yet", f"remove it from {label}")
-        elif word not in EVERY_KEY.supported and (meant := likeliest(entry.key.text, EVERY_KEY)) is not None:
+        if word not in EVERY_KEY.supported and (meant := likeliest(entry.key.text, EVERY_KEY)) is not None:
             source.report(entry.key, f"unknown key `{entry.key.text}` in {label}", meant)
 
 
@@ -205,6 +205,14 @@ def _read_agent_step(fields: Fields, key: Scalar) -> dict[str, Any]:
         found["prompt"] = read_text(source, node, f"{fields.label}: `prompt`")
     if (node := fields.value("model_options")) is not None:
         found["model_options"] = read_object(source, node, "`model_options`") or {}
+    if (node := fields.value("requirements")) is not None:
+        found["requirements"] = read_requirements(source, node)
+    if (node := fields.value("sampling")) is not None:
+        found["sampling"] = read_sampling(source, node)
+    if (node := fields.value("continue_from")) is not None:
+        found["continue_from"] = read_text(source, node, "`continue_from`")
+    if (node := fields.value("tool_calls_enabled")) is not None:
+        found["tool_calls_enabled"] = read_bool(source, node, "`tool_calls_enabled`")
     return found
 
 

@@ -1,4 +1,4 @@
-"""`output_schema`: checked to be a JSON Schema (2020-12) before anything relies on it."""
+"""JSON Schemas (2020-12): `output_schema`, and `schema` of a requirement, checked before anything relies on one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ Json: TypeAlias = Any
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def read_output_schema(source: Source, node: Node) -> Json | None:
+def read_schema(source: Source, node: Node, what: str) -> Json | None:
     """The schema as JSON, or None if it is none; the fault is reported at its place inside the schema."""
     is_boolean = isinstance(node, Scalar) and isinstance(node.value, bool)
     if not isinstance(node, Mapping) and not is_boolean:
-        source.report(
-            node, f"`output_schema` must be a JSON Schema, but is {describe(node)}", "write {type: object, …}"
-        )
+        source.report(node, f"{what} must be a JSON Schema, but is {describe(node)}", "write {type: object, …}")
         return None
     if not _is_of_known_dialect(source, node):
         return None
@@ -29,9 +27,7 @@ def read_output_schema(source: Source, node: Node) -> Json | None:
         jsonschema_rs.Draft202012Validator(schema, retriever=_refuse_remote)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
         place = _inside(node, getattr(error, "instance_path", None) or [])
-        source.report(
-            place, f"`output_schema` is no JSON Schema: {_reason(error)}", "correct the schema (JSON Schema 2020-12)"
-        )
+        source.report(place, f"{what} is no JSON Schema: {_reason(error)}", "correct the schema (JSON Schema 2020-12)")
         return None
     return schema
 

@@ -13,6 +13,7 @@ from hooks.definition.executor_inputs import is_script, may_hold_secret
 from hooks.definition.fields import did_you_mean
 from hooks.definition.gate_section import gate_prompt
 from hooks.definition.nodes_section import DeclaredNode
+from hooks.definition.requirements_section import requirement_plain_texts, requirement_templates
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
 from hooks.expressions.cel import MAX_LENGTH
 from hooks.expressions.conditions import FUNCTIONS, NODES, CallUse, NameUse, uses_in
@@ -40,6 +41,7 @@ class FoundReference(Struct, frozen=True):
 _PROMPT = Spot("`prompt`", takes_items=True)
 _ENV = Spot("`env`", takes_items=True, takes_secrets=True)
 _CWD = Spot("`cwd`", takes_items=True)
+_NO_REFERENCES = Spot("")
 _FOR_EACH = Spot("`for_each`")
 _CONDITION = Spot("`if`")
 _GATE = Spot("the prompt of a gate")
@@ -61,9 +63,9 @@ class ReferencePlaces:
         # What is too long or holds a `${` was refused where it was compiled.
         if isinstance(condition, Scalar) and isinstance(text, str) and "${" not in text and len(text) <= MAX_LENGTH:
             yield from self._in_condition(condition, text)
-        if (options := node.value("model_options")) is not None:
-            for found in self._in(options, Spot("`model_options`")):
-                self._source.report(found.place, "references do not work in `model_options`", "write the value itself")
+        for value, what in _plain_values(node):
+            for found in self._in(value, _NO_REFERENCES):
+                self._source.report(found.place, f"references do not work in {what}", "write the value itself")
 
     def _in(self, node: Node, spot: Spot) -> Iterator[FoundReference]:
         if isinstance(node, Scalar):
@@ -157,11 +159,20 @@ def _templates(node: DeclaredNode) -> Iterator[tuple[Node, Spot]]:
         if (value := node.value(key)) is not None:
             yield value, spot
     yield from _input_templates(node)
+    for value, what in requirement_templates(node.value("requirements")):
+        yield value, Spot(what, takes_items=True)
     gate = node.value("human_gate")
     prompt = gate_prompt(gate)
     if prompt is not None:
         stage = gate.get("stage") if isinstance(gate, Mapping) else None
         yield prompt, _GATE_AFTER if isinstance(stage, Scalar) and stage.text == "after" else _GATE
+
+
+def _plain_values(node: DeclaredNode) -> Iterator[tuple[Node, str]]:
+    """What is no template, though it may look like one."""
+    if (options := node.value("model_options")) is not None:
+        yield options, "`model_options`"
+    yield from requirement_plain_texts(node.value("requirements"))
 
 
 def _input_templates(node: DeclaredNode) -> Iterator[tuple[Node, Spot]]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from hooks.definition.cel_text import read_cel
 from hooks.definition.defaults_section import Defaults
 from hooks.definition.environment import read_environment, read_secret_names
 from hooks.definition.fields import Fields, describe
 from hooks.definition.gate_section import read_gate
 from hooks.definition.literals import is_computed
 from hooks.definition.model import Retry
-from hooks.definition.output_schema import read_output_schema
+from hooks.definition.output_schema import read_schema
 from hooks.definition.retry_section import read_retry, warn_of_absurd_total
 from hooks.definition.tree import Node, Scalar, Sequence, Source, to_value
 from hooks.definition.values import read_bool, read_duration, read_int, read_object, read_text
-from hooks.expressions.cel import CelError, compile_expression
 
 MOST_ITEMS = 10_000
 _MOST_OUTPUT = 2**40
@@ -57,7 +57,7 @@ def read_work(fields: Fields, defaults: Defaults) -> dict[str, Any]:
     if (node := fields.value("human_gate")) is not None:
         found["human_gate"] = read_gate(source, node)
     if (node := fields.value("output_schema")) is not None:
-        found["output_schema"] = read_output_schema(source, node)
+        found["output_schema"] = read_schema(source, node, "`output_schema`")
     if (node := fields.value("max_output_bytes")) is not None:
         found["max_output_bytes"] = read_int(source, node, "`max_output_bytes`", least=1, most=_MOST_OUTPUT)
     for name in ("allow_failure", "unsafe_allow_ungated"):
@@ -96,18 +96,7 @@ def _read_condition(source: Source, node: Node) -> str | bool | None:
             node, f"`if` must be true, false or CEL, but is {describe(node)}", "write it like `size(draft.output) > 0`"
         )
         return None
-    try:
-        compile_expression(node.value)
-    except CelError as error:
-        fix = None if "${" in node.value else "write CEL, such as `size(draft.output) > 0`"
-        source.report(source.verbatim_offset(node, _offset(node.value, error)), f"`if`: {error.message}", fix)
-        return None
-    return node.value
-
-
-def _offset(text: str, error: CelError) -> int:
-    line_start = sum(len(line) + 1 for line in text.split("\n")[: error.line - 1])
-    return line_start + error.column - 1
+    return read_cel(source, node, "`if`", example="size(draft.output) > 0")
 
 
 def _read_for_each(source: Source, node: Node) -> Any:

@@ -11,8 +11,11 @@ from collections import ChainMap
 from collections.abc import Callable, Collection
 from typing import Any, TypeAlias
 
+import msgspec
+
 from hooks.definition.executor_inputs import bind_env, bind_input
-from hooks.definition.model import DecisionNode, SubagentNode, WorkNode
+from hooks.definition.model import DecisionNode, Requirement, SubagentNode, WorkNode
+from hooks.definition.requirement_values import requirement_to_json, sampling_to_json
 from hooks.events.payloads import ComponentStarted
 from hooks.expressions.references import UnresolvedReferenceError
 from hooks.expressions.scope import Previous, RunScope
@@ -84,6 +87,9 @@ def bind_step(node: WorkNode, scope: RunScope, **who: Any) -> ComponentStarted:
             bound=bind_text(node.prompt, scope),
             model_options=node.model_options,
             format=node.output_schema,
+            requirements=[_bind_requirement(requirement, scope) for requirement in node.requirements],
+            strategy=None if node.sampling is None else sampling_to_json(node.sampling),
+            tool_calls_enabled=node.tool_calls_enabled,
         )
     bound = bind_input(node, scope)
     return ComponentStarted(
@@ -92,6 +98,16 @@ def bind_step(node: WorkNode, scope: RunScope, **who: Any) -> ComponentStarted:
         bound=bound.input,
         secret_pointers=[*bound.secret_pointers],
     )
+
+
+def _bind_requirement(requirement: Requirement, scope: RunScope) -> dict[str, Any]:
+    if requirement.command is not None:
+        words = [bind_text(word, scope) for word in requirement.command]
+        requirement = msgspec.structs.replace(requirement, command=words)
+    if requirement.judge is not None:
+        judge = msgspec.structs.replace(requirement.judge, prompt=bind_text(requirement.judge.prompt, scope))
+        requirement = msgspec.structs.replace(requirement, judge=judge)
+    return requirement_to_json(requirement)
 
 
 def bind_prompt(node: WorkNode | DecisionNode, scope: RunScope) -> str:

@@ -1,1 +1,1 @@
-"""Sampling: pure strategies, and the pure ones among the checks."""
+"""Sampling: what an agent's answer is worth. Pure: `answers.py` reads one, `checks.py` and `judging.py` judge one."""

@@ -1,0 +1,40 @@
+"""What a requirement says of an answer, before any hook has seen it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MOST_REASON = 2_000
+"""Characters of a reason: it goes into the log and, by way of repair, into the next prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawVerdict:
+    """Whether the answer meets the requirement; a `score` (0 to 1) where the check gives one."""
+
+    passed: bool
+    score: float | None = None
+    reason: str | None = None
+
+
+class CannotEvaluateError(Exception):
+    """A requirement cannot be evaluated: an error of the step, never a failed verdict. Names the requirement.
+
+    `stack_trace` is the traceback or the stderr of whatever failed, empty if there is none.
+    """
+
+    def __init__(self, requirement: str, message: str, *, stack_trace: str = "") -> None:
+        super().__init__(f"The requirement {requirement!r} cannot be evaluated: {message}")
+        self.requirement = requirement
+        self.stack_trace = stack_trace
+
+
+def bounded(reason: str) -> str:
+    """A reason that is not too long, its beginning kept."""
+    more = len(reason) - MOST_REASON
+    return reason if more <= 0 else f"{reason[:MOST_REASON]}… (+{more:,} characters)"
+
+
+def failed(own_reason: str | None, found: str, score: float | None = None) -> RawVerdict:
+    """A failed verdict: the requirement's own reason if it has one, else what the check found."""
+    return RawVerdict(False, score, bounded(own_reason if own_reason is not None else found))
