@@ -75,14 +75,12 @@ class PointRules:
 
     `can_block`: a "no" stops something; where it comes too late it is only recorded. `observe_only`: hooks look on,
     their mode is audit or fire_and_forget. `match` has the keys that a payload of the point can be held against.
-    `is_dispatched` is False while the runtime asks nobody there: a hook that would never be asked is refused.
     """
 
     match: frozenset[str]
     can_block: bool = True
     can_ask: bool = False
     observe_only: bool = False
-    is_dispatched: bool = True
 
     @property
     def default_mode(self) -> Mode:

@@ -23,16 +23,11 @@ class Fault(NamedTuple):
 
 
 def fault_of_point(word: str) -> Fault | None:
-    """The fault of a word that names no hook point, or one where nobody is asked yet."""
-    point = point_named(word)
-    dispatched = [known for known, rules in RULES.items() if rules.is_dispatched]
-    if point is None:
-        later = [known for known in HookType if known not in dispatched]
-        fix = did_you_mean(word, [*dispatched, *ALIASES], later) or f"hook points: {listed(dispatched)}"
-        return Fault("on", f"unknown hook point `{word}`", fix)
-    if not RULES[point].is_dispatched:
-        return Fault("on", f"the hook point `{word}` is not supported yet", f"use one of {listed(dispatched)}")
-    return None
+    """The fault of a word that names no hook point."""
+    if point_named(word) is not None:
+        return None
+    fix = did_you_mean(word, [*RULES, *ALIASES]) or f"hook points: {listed(RULES)}"
+    return Fault("on", f"unknown hook point `{word}`", fix)
 
 
 def faults_of(entry: HookEntry) -> Iterator[Fault]:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hooks.events.payloads import (
+    AttemptPayload,
     GenerationFinished,
     GenerationRetryScheduled,
     GenerationStarted,
@@ -114,7 +115,7 @@ def _sampling_loop_ended(state: RunState, payload: SamplingLoopEnded, at: int) -
     state.pauses.pop(open_attempt(state, payload).activity_id, None)
 
 
-def _loop(state: RunState, payload: ValidationFinished | SamplingIteration | SamplingRepair | SamplingLoopEnded) -> LoopState:
+def _loop(state: RunState, payload: AttemptPayload) -> LoopState:
     loop = open_attempt(state, payload).loop
     if loop is None:
         raise IllegalEventError(f"{payload.type} of {payload.attempt_id}, which has no loop")
@@ -134,7 +135,8 @@ def _answered_draw(loop: LoopState, payload: Any) -> DrawState:
 
 def conversation_of(attempt: AttemptState) -> Turn | None:
     """What was said in an attempt that succeeded, with the answer that stands."""
-    assert attempt.component is not None and attempt.succeeded is not None
+    assert attempt.component is not None
+    assert attempt.succeeded is not None
     chosen = attempt.loop.chosen if attempt.loop is not None else None
     if chosen is not None:
         return chosen.turn

@@ -6,6 +6,7 @@ is told by the state alone (`call_before_hooks`), so that replay has it as well.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -93,7 +94,7 @@ def call_as_made(occasion: Occasion, started: GenerationStarted) -> Call:
     )
 
 
-def changed_call(call: Call, changes: PayloadDocument) -> Call:
+def changed_call(call: Call, changes: Mapping[str, Json]) -> Call:
     """The call with what hooks of generation_pre_call have changed."""
     return replace(call, **changes) if changes else call
 
@@ -115,7 +116,8 @@ def sampling_loop_start(occasion: Occasion, event: SamplingLoopStarted, at: int)
 
 def sampling_iteration(occasion: Occasion, draw: DrawState) -> PayloadDocument:
     """After a draw was made and checked, as its samplingIteration has it."""
-    assert draw.finished is not None and draw.iteration is not None
+    assert draw.finished is not None
+    assert draw.iteration is not None
     results = _validations(occasion, draw)
     return {
         **_sampling_fields(occasion, HookType.SAMPLING_ITERATION, draw.iteration_at, ordinal=draw.number),
@@ -132,7 +134,8 @@ def sampling_iteration(occasion: Occasion, draw: DrawState) -> PayloadDocument:
 
 def sampling_repair(occasion: Occasion, draw: DrawState) -> PayloadDocument:
     """After a draw failed and before the next one, as its samplingRepair has it."""
-    assert draw.finished is not None and draw.repair is not None
+    assert draw.finished is not None
+    assert draw.repair is not None
     resolve, loop = occasion.resolve, _loop(occasion)
     after = draw.repair.after
     return {

@@ -48,10 +48,10 @@ from hooks.runtime.execution_hooks import (
 from hooks.runtime.gates import Stage, gate_digest, open_gate
 from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.loop_record import LoopRecord
-from hooks.runtime.output_check import schema_problem
 from hooks.runtime.step import Step, error_of_outcome, who
 from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
+from hooks.sampling.checks import schema_problem
 
 T = TypeVar("T")
 

@@ -88,7 +88,9 @@ class Driver:
         """Whether there is something to sleep for though nothing runs."""
         if self._is_stopping() or self._run.one_pass or not self._dispatches or self._run.state.ended is not None:
             return False
-        return bool(self._run.state.backoff or self._run.state.pauses) or (stays_at_gates and bool(self._run.state.waits))
+        return bool(self._run.state.backoff or self._run.state.pauses) or (
+            stays_at_gates and bool(self._run.state.waits)
+        )
 
     def _answer_requests(self) -> None:
         if has_requests(self._directory.inbox):

@@ -9,8 +9,8 @@ again in the same conversation, and a hook point whose consequence is in the log
 on each other are made up to `parallel` at once; all that follows from them follows in their order.
 
 A call that fails in a way that may pass is made again in the same loop, when its delay is over: until then the attempt
-stands still, and holds neither a slot nor a driver. `sample` is public: an implementation of `WorkflowExecutionHooks` of
-one's own calls it where it wants the loop.
+stands still, and holds neither a slot nor a driver. `sample` is public: an implementation of one's own of
+`WorkflowExecutionHooks` calls it where it wants the loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from hooks.agents.base import AgentError, Generation, GenerationRequest, Message
 from hooks.definition.model import Judge, Requirement, Sampling, SubagentNode
@@ -189,7 +189,11 @@ class _SamplingLoop:
     async def _answered(self, number: int, ahead: int) -> None:
         """Have draw `number` answered, and those up to `ahead` begun."""
         for other in range(number, ahead + 1):
-            if other not in self._flying and not self._is_answered(other) and self._failed_call(f"draw-{other}") is None:
+            if (
+                other not in self._flying
+                and not self._is_answered(other)
+                and self._failed_call(f"draw-{other}") is None
+            ):
                 await self._start_draw(other)
         while not self._is_answered(number):
             flying = self._flying.pop(number, None)
@@ -494,7 +498,9 @@ class _SamplingLoop:
 
     def _work(self, call: Call) -> GenerateWork:
         ctx, resolve = self._ctx, self._ctx.recorder.resolve
-        turn = turn_before(self._points.occasion, self._log.attempt.loop, call.after) if call.purpose == "draw" else None
+        turn = (
+            turn_before(self._points.occasion, self._log.attempt.loop, call.after) if call.purpose == "draw" else None
+        )
         return GenerateWork(
             call.agent,
             GenerationRequest(
@@ -541,9 +547,7 @@ def _why_not(best: Draw) -> str:
 
 
 def _failed(error: ErrorInfo, outcome: EffectOutcome, stack_trace: str = "") -> Failed:
-    return Failed(
-        error.error_code, error.error_class, error.error_message, outcome, stack_trace, details=error.details
-    )
+    return Failed(error.error_code, error.error_class, error.error_message, outcome, stack_trace, details=error.details)
 
 
 def _agent_failed(finished: GenerationFinished, error: ErrorInfo) -> Failed:

@@ -24,7 +24,9 @@ class SettingRules:
 
         def accepts(field: str, value: Any) -> str | None:
             if isinstance(node, HostExecutorNode):
-                return "the input of a read-only call cannot be changed" if field == "input" and node.read_only else None
+                return (
+                    "the input of a read-only call cannot be changed" if field == "input" and node.read_only else None
+                )
             called = self._agents[agent or node.agent]
             if hook == HookType.GENERATION_PRE_CALL and not called.repeatable:
                 return "this draw is an effect; hooks of effect_pre_attempt may change its input"

@@ -13,7 +13,7 @@ goes on after a crash as if there had been none.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from hooks.definition.model import Sampling
 from hooks.entry_points import load_entry_point
@@ -69,7 +69,9 @@ class RepairTemplateStrategy(RejectionSamplingStrategy):
     repair_type: RepairType = "template"
 
     def repair(self, original: Prompt, failed: Draw) -> Prompt:
-        return Prompt(f"{original.text}\n\nAn earlier answer was refused:\n{_listed(failed)}\nAvoid that.", original.after)
+        return Prompt(
+            f"{original.text}\n\nAn earlier answer was refused:\n{_listed(failed)}\nAvoid that.", original.after
+        )
 
 
 class MultiTurnStrategy(RejectionSamplingStrategy):
@@ -84,7 +86,7 @@ class MultiTurnStrategy(RejectionSamplingStrategy):
 class BestOfStrategy(RejectionSamplingStrategy):
     """Uses up its budget and takes the best of the answers that pass, the earliest of equals."""
 
-    is_independent: ClassVar[bool] = True
+    is_independent = True
 
     def is_enough(self, draws: Sequence[Draw], loop_budget: int) -> bool:
         return False
