@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hooks.pipeline.history import payload_after
+from hooks.pipeline.history import payloads_after
 from hooks.runtime.reading import Folding, read_events
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.policies import Policies
@@ -30,9 +30,8 @@ def recorded_payloads(directory: RunDirectory) -> Recorded:
     gates: dict[str, Any] = {}
     for event in read_events(directory):
         folding.receive(event)
-        document = payload_after(folding.state, folding.definition, event, blobs.resolve, gates)
-        if document is not None:
-            payloads.append((event.seq, document))
+        documents = payloads_after(folding.state, folding.definition, event, blobs.resolve, gates)
+        payloads += [(event.seq, document) for document in documents]
         gates = dict(folding.state.waits)
     created = folding.state.created
     assert created is not None, "a log that was folded begins with runCreated"

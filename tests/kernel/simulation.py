@@ -269,9 +269,9 @@ class Simulation:
         key = _key(attempt)
         if isinstance(node, SubagentNode):
             draw = generation_id(attempt.attempt_id, 1)
-            if attempt.generation is not None:
+            if attempt.loop is not None and attempt.loop.open:
                 return GenerationFinished(**who, generation_id=draw, draw=1, text="t")
-            if not attempt.draws:
+            if attempt.loop is None or not attempt.loop.answered:
                 return GenerationStarted(**who, generation_id=draw, draw=1, agent="a", prompt="p")
         elif isinstance(node, HostExecutorNode) and node.read_only:
             if not attempt.is_permitted:

@@ -18,13 +18,19 @@ from hooks.events.payloads import (
     ComponentFailed,
     ComponentStarted,
     ComponentSucceeded,
+    EffectiveValidation,
     ErrorInfo,
     GenerationFinished,
     GenerationStarted,
     Payload,
     RunCreated,
     RunStarted,
+    SamplingIteration,
+    SamplingLoopStarted,
+    SamplingRepair,
     Session,
+    Validation,
+    ValidationFinished,
 )
 from hooks.ids import NodeId, RunId, attempt_id, generation_id, work_activity
 from hooks.kernel.apply import apply
@@ -81,11 +87,56 @@ def started_run(**changed: Any) -> RunState:
 def drawn(state: RunState, text: Any = "Notes.") -> RunState:
     """The agent step has had one draw."""
     draw = generation_id(attempt_id(work_activity(RUN, NodeId("draft")), 1), 1)
-    add(state, GenerationStarted(**who("draft"), generation_id=draw, draw=1, agent="writer", prompt="Write."))
+    add(
+        state,
+        GenerationStarted(
+            **who("draft"),
+            generation_id=draw,
+            draw=1,
+            agent="writer",
+            prompt="Write.",
+            model_options={"temperature": 1},
+        ),
+    )
     finished = GenerationFinished(
         **who("draft"), generation_id=draw, draw=1, text=text, model="m", usage={"tokens": 7}, latency_ms=12
     )
     add(state, finished)
+    return state
+
+
+REQUIREMENT = {"name": "short", "origin": "node", "reason": "Too long.", "weight": 2.0, "check": "size(output) < 3"}
+
+
+def sampled() -> RunState:
+    """The agent step is in a loop of two draws: the first was refused and repaired, the second one stands open."""
+    state = started_run(requirements=[REQUIREMENT], strategy={"strategy": "repair_template", "loop_budget": 2})
+    draft = who("draft")
+    started = SamplingLoopStarted(
+        **draft,
+        strategy_name="RepairTemplateStrategy",
+        sampling={"strategy": "repair_template", "loop_budget": 2},
+        requirements=[REQUIREMENT],
+        loop_budget=2,
+    )
+    add(state, started)
+    drawn(state)
+    verdict = Validation(requirement="short", passed=False, reason="Too long.")
+    add(state, ValidationFinished(**draft, draw=1, requirements=[REQUIREMENT], validations=[verdict]))
+    counted = EffectiveValidation(requirement="short", passed=False, reason="Too long.", effective_passed=False)
+    add(state, SamplingIteration(**draft, draw=1, passed=False, validations=[counted]))
+    add(state, SamplingRepair(**draft, draw=1, repair_type="template", prompt="Write. Shorter."))
+    add(
+        state,
+        GenerationStarted(
+            **draft,
+            generation_id=f"{draft['attempt_id']}::gen-2",
+            draw=2,
+            call=2,
+            agent="writer",
+            prompt="Write. Shorter.",
+        ),
+    )
     return state
 
 

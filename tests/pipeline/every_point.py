@@ -1,4 +1,4 @@
-"""The payload of each hook point that is dispatched, made from the run of builders.py as the runtime makes it."""
+"""The payload of each hook point, made from the run of builders.py as the runtime makes it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,30 @@ from hooks.events.payloads import (
     EffectAttempted,
     EffectSettled,
     ErrorInfo,
+    GenerationFinished,
     ReconcileResult,
     RunFailed,
+    SamplingLoopEnded,
     WaitCreated,
     WaitResolved,
 )
-from hooks.kernel.state import RunState, WaitState
-from hooks.pipeline import effect_payloads, run_payloads
+from hooks.kernel.state import DrawState, RunState, WaitState
+from hooks.pipeline import effect_payloads, run_payloads, sampling_payloads
 from hooks.pipeline.dispatch import Subject
-from hooks.pipeline.payload_parts import RunOccasion
-from tests.pipeline.builders import RUN, START, SUBJECTS, WORKFLOW, add, document_at, occasion, started_run, who
+from hooks.pipeline.payload_parts import Occasion, RunOccasion
+from tests.pipeline.builders import (
+    RUN,
+    START,
+    SUBJECTS,
+    WORKFLOW,
+    add,
+    document_at,
+    occasion,
+    sampled,
+    started_run,
+    who,
+)
 
-DISPATCHED = [point for point, rules in RULES.items() if rules.is_dispatched]
 KEY = "wf_" + "0" * 47
 ERROR = ErrorInfo(error_code="ShellExit", error_class="retryable", error_message="exit 1")
 GATE = WaitCreated(
@@ -81,6 +93,53 @@ def _effect_reconciled() -> dict[str, Any]:
     return effect_payloads.effect_reconciled(occasion(attempted(), "publish"), result, START + 9)
 
 
+def _sampling_loop_start() -> dict[str, Any]:
+    here = occasion(sampled())
+    return sampling_payloads.sampling_loop_start(here, _loop(here).started, START + 9)
+
+
+def _sampling_loop_end() -> dict[str, Any]:
+    here = occasion(sampled())
+    ended = SamplingLoopEnded(
+        **who("draft"), success=False, draw=1, iterations=1, failure_reason="rate limit", error=ERROR
+    )
+    return sampling_payloads.sampling_loop_end(here, ended, START + 9)
+
+
+def _of_draw(make: Callable[[Occasion, DrawState], dict[str, Any]]) -> Callable[[], dict[str, Any]]:
+    """The payload of the first draw, which was refused."""
+
+    def made() -> dict[str, Any]:
+        here = occasion(sampled())
+        return make(here, _loop(here).draws[1])
+
+    return made
+
+
+def _generation_pre_call() -> dict[str, Any]:
+    here = occasion(sampled())
+    return sampling_payloads.generation_pre_call(here, sampling_payloads.call_before_hooks(here, number=2, draw=2))
+
+
+def _generation_post_call() -> dict[str, Any]:
+    here = occasion(sampled())
+    draw = _loop(here).draws[1]
+    return sampling_payloads.generation_post_call(here, draw.started, draw.finished, START + 9)
+
+
+def _generation_error() -> dict[str, Any]:
+    here = occasion(sampled())
+    draw = _loop(here).draws[2]
+    failed = GenerationFinished(
+        **who("draft"), generation_id=draw.started.generation_id, draw=2, error=ERROR, latency_ms=3
+    )
+    return sampling_payloads.generation_error(here, draw.started, failed, START + 9)
+
+
+def _loop(here: Occasion) -> Any:
+    return here.attempt.loop
+
+
 def _activities_cancelled() -> dict[str, Any]:
     return run_payloads.activities_cancelled(run_occasion(), [who("draft")["activity_id"]], ["draft"], START + 9)
 
@@ -100,6 +159,15 @@ _MADE: dict[HookType, Callable[[], dict[str, Any]]] = {
     HookType.RUN_STARTED: _run_started,
     HookType.RUN_RESUMED: _run_resumed,
     HookType.RUN_FINISHED: _run_finished,
+    HookType.SAMPLING_LOOP_START: _sampling_loop_start,
+    HookType.SAMPLING_ITERATION: _of_draw(sampling_payloads.sampling_iteration),
+    HookType.SAMPLING_REPAIR: _of_draw(sampling_payloads.sampling_repair),
+    HookType.SAMPLING_LOOP_END: _sampling_loop_end,
+    HookType.GENERATION_PRE_CALL: _generation_pre_call,
+    HookType.GENERATION_POST_CALL: _generation_post_call,
+    HookType.GENERATION_ERROR: _generation_error,
+    HookType.VALIDATION_PRE_CHECK: _of_draw(sampling_payloads.validation_pre_check),
+    HookType.VALIDATION_POST_CHECK: _of_draw(sampling_payloads.validation_post_check),
     HookType.EFFECT_PRE_ATTEMPT: _effect_pre_attempt,
     HookType.EFFECT_POST_SETTLE: _effect_post_settle,
     HookType.EFFECT_RECONCILED: _effect_reconciled,
@@ -122,5 +190,5 @@ def question_at(point: HookType) -> dict[str, Any]:
     """What `dispatch_of` needs for a question at this point."""
     if "node" not in RULES[point].match:
         return {"point": point, "subject": Subject(workflow="notes"), "document": payload_at(point)}
-    node = "draft" if point.startswith("component") else "publish"
+    node = "publish" if point.startswith(("effect", "wait")) else "draft"
     return {"point": point, "node": node, "subject": SUBJECTS[node], "document": payload_at(point)}

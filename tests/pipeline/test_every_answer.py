@@ -1,4 +1,4 @@
-"""Every kind of answer, at each hook point that is dispatched, in each mode: what it comes to and what is logged."""
+"""Every kind of answer, at each hook point, in each mode: what it comes to and what is logged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hooks.definition.hook_points import MODES, RULES, HookType
 from hooks.events.payloads import HookDecided
 from hooks.pipeline.dispatch import Verdict
 from tests.pipeline.builders import HookFiles, dispatch_of
-from tests.pipeline.every_point import DISPATCHED, question_at
+from tests.pipeline.every_point import question_at
 
 ANSWERS = ["allow", "modify", "block", "ask", "raise", "time out", "wrong type", "unknown field", "not writable"]
 OF_A_HOOK = {"raise", "time out", "wrong type", "unknown field", "not writable"}
@@ -22,8 +22,20 @@ OF_A_HOOK = {"raise", "time out", "wrong type", "unknown field", "not writable"}
 WRITABLE = {
     "component_pre_execute": ("model_options", "{'temperature': 0}", "'hot'"),
     "effect_pre_attempt": ("input", "{'path': 'OTHER.md'}", "'OTHER.md'"),
+    "sampling_loop_start": ("loop_budget", "3", "'3'"),
+    "generation_pre_call": ("prompt", "'Other.'", "3"),
+    "validation_pre_check": ("requirements", "[]", "{}"),
+    "validation_post_check": ("results", "[turned(payload.results[0])]", "[]"),
 }
 """By point: a field that a hook may change, a value for it, and one of a wrong type."""
+
+
+TURNED = """
+def turned(result):
+    return {**result.model_dump(mode="json", by_alias=True), "effective_passed": True}
+
+
+"""
 
 
 @dataclass(frozen=True)
@@ -45,9 +57,11 @@ def expected(point: HookType, mode: str, answer: str) -> Expected:
     may_ask = may_block and point in (
         "run_started",
         "component_pre_execute",
+        "sampling_loop_start",
+        "generation_pre_call",
         "effect_pre_attempt",
     )
-    stops = decides and point not in ("component_post_error",)
+    stops = decides and point not in ("component_post_error", "generation_error")
     if answer == "allow":
         return Expected("allow", "allow")
     if answer == "modify" and may_modify:
@@ -76,7 +90,7 @@ def body(point: HookType, answer: str) -> str:
 
 CASES = [
     pytest.param(point, mode, answer, id=f"{point}-{mode}-{answer}")
-    for point in DISPATCHED
+    for point in HookType
     for mode in MODES
     for answer in ANSWERS
     if mode in RULES[point].modes
@@ -86,7 +100,7 @@ CASES = [
 @pytest.mark.parametrize(("point", "mode", "answer"), CASES)
 def test_an_answer_comes_to(files: HookFiles, point: HookType, mode: Any, answer: str) -> None:
     timeout_ms = 10 if answer == "time out" else None
-    text = f"async def hook_(payload):\n    {body(point, answer)}"
+    text = f"{TURNED}async def hook_(payload):\n    {body(point, answer)}"
     entry = files.python(text, on=point, mode=mode, timeout_ms=timeout_ms)
 
     verdict, later = asyncio.run(asked(files, entry, question_at(point)))
@@ -134,7 +148,7 @@ def test_a_command_that_says_the_same_comes_to_the_same(files: HookFiles, answer
     assert verdict.outcome == outcome == expected(HookType.EFFECT_PRE_ATTEMPT, "sequential", answer).verdict
 
 
-@pytest.mark.parametrize("point", [point for point in DISPATCHED if not RULES[point].observe_only])
+@pytest.mark.parametrize("point", [point for point in HookType if not RULES[point].observe_only])
 @pytest.mark.parametrize("mode", ["sequential", "transform", "concurrent"])
 def test_a_failure_can_be_let_pass_and_is_told(files: HookFiles, point: HookType, mode: Any) -> None:
     entry = files.python("raise RuntimeError('broken')", on=point, mode=mode, on_error="ignore")
@@ -164,5 +178,5 @@ async def asked(files: HookFiles, entry: Any, question: dict[str, Any]) -> tuple
 
 
 def test_every_case_is_there(tmp_path: Path) -> None:
-    """Six points where hooks decide, in five modes, and six where they look on, in two."""
-    assert len(CASES) == (6 * 5 + 6 * 2) * len(ANSWERS)
+    """Fifteen points where hooks decide, in five modes, and six where they look on, in two."""
+    assert len(CASES) == (15 * 5 + 6 * 2) * len(ANSWERS)

@@ -13,18 +13,12 @@ from hooks.kernel.state import DecidedHook, WaitState
 from hooks.pipeline.effect_payloads import effect_post_settle
 from hooks.pipeline.hook_points import HOOK_POINTS, read_payload, to_document
 from hooks.pipeline.lazy_payload import payload_of
+from hooks.pipeline.payload_parts import context_value
 from hooks.pipeline.payloads import component_pre_execute
 from hooks.pipeline.run_payloads import wait_resolved
 from hooks.pipeline.samples import SAMPLE_INPUTS, sample_payload
-from hooks.pipeline.sampling_payloads import (
-    generation_error,
-    generation_post_call,
-    generation_pre_call,
-    sampling_loop_start,
-)
-from tests.pipeline.builders import RUN, START, drawn, occasion, started_run, who
-from tests.pipeline.every_point import DISPATCHED, GATE, KEY, attempted, payload_at, run_occasion, settled
-from tests.pipeline.every_point import ERROR as ERROR_INFO
+from tests.pipeline.builders import RUN, START, occasion, started_run, who
+from tests.pipeline.every_point import GATE, KEY, attempted, payload_at, run_occasion, settled
 
 OF_THE_RUN = {
     "schema_version": 1,
@@ -137,7 +131,7 @@ def test_a_payload_has_these_fields(point: HookType) -> None:
     }
 
 
-@pytest.mark.parametrize("point", DISPATCHED)
+@pytest.mark.parametrize("point", list(HookType))
 def test_a_payload_is_what_its_class_says(point: HookType) -> None:
     document = payload_at(point)
 
@@ -212,38 +206,137 @@ def test_metadata_is_that_of_the_workflow_then_of_the_node_then_of_the_run() -> 
     assert component_pre_execute(occasion(state))["user_metadata"] == {"team": "docs", "tier": 2, "ticket": "T-1"}
 
 
-# ---- draws ---------------------------------------------------------------------------------------------------------
+# ---- the sampling loop ---------------------------------------------------------------------------------------------
+
+MESSAGES = [{"role": "user", "content": "Write."}, {"role": "assistant", "content": "Notes."}]
+ATTEMPT = f"{RUN}::work::draft::att-1"
+FULL = {
+    "name": "short",
+    "origin": "node",
+    "reason": "Too long.",
+    "weight": 2.0,
+    "check": "size(output) < 3",
+    **dict.fromkeys(("schema", "regex", "command", "python", "judge", "kind")),
+    "settings": {},
+}
+REFUSED = {
+    "requirement": FULL,
+    "passed": False,
+    "effective_passed": False,
+    "score": None,
+    "reason": "Too long.",
+    "changed_by": None,
+}
+NOTES = {"text": "Notes.", "value": None, "model": "m", "usage": {"tokens": 7}, "finish_reason": None}
 
 
-def test_a_loop_begins_with_what_component_pre_execute_has_left() -> None:
-    one = sampling_loop_start(occasion(started_run()))
-    several = started_run(
-        strategy={"strategy": "best_of", "loop_budget": 4},
-        requirements=sample_payload(HookType.SAMPLING_LOOP_START)["requirements"],
-    )
-    best = sampling_loop_start(occasion(several))
-
-    assert (one["strategy_name"], one["loop_budget"], one["requirements"]) == ("RejectionSamplingStrategy", 1, [])
-    assert (best["strategy_name"], best["loop_budget"]) == ("BestOfStrategy", 4)
-    for document in (one, best):
-        assert to_document(read_payload(document)) == document
+def asking(prompt: str) -> dict[str, Any]:
+    return {"kind": "agent_step", "node_id": "draft", "agent": "writer", "prompt": prompt}
 
 
-def test_a_draw_before_and_after() -> None:
-    state = drawn(started_run())
-    here = occasion(state)
-    failed = msgspec.structs.replace(here.attempt.draws[0], draw=2, text=None, error=ERROR_INFO)
-    before = generation_pre_call(here, draw=1, at=START)
-    after = generation_post_call(here, here.attempt.draws[0], START)
-    error = generation_error(here, failed, START)
+EMPTY = context_value([])
+OF_THE_LOOP: dict[HookType, dict[str, Any]] = {
+    HookType.SAMPLING_LOOP_START: {
+        "action": asking("Write."),
+        "strategy_name": "RepairTemplateStrategy",
+        "context": EMPTY,
+        "requirements": [FULL],
+        "loop_budget": 2,
+    },
+    HookType.SAMPLING_ITERATION: {
+        "action": asking("Write."),
+        "strategy_name": "RepairTemplateStrategy",
+        "iteration": 1,
+        "result": NOTES,
+        "validation_results": [REFUSED],
+        "all_validations_passed": False,
+        "valid_count": 0,
+        "total_count": 1,
+    },
+    HookType.SAMPLING_REPAIR: {
+        "action": asking("Write."),
+        "repair_type": "template",
+        "failed_action": asking("Write."),
+        "failed_result": NOTES,
+        "failed_validations": [REFUSED],
+        "repair_action": asking("Write. Shorter."),
+        "repair_context": EMPTY,
+        "repair_iteration": 2,
+    },
+    HookType.SAMPLING_LOOP_END: {
+        "action": asking("Write."),
+        "strategy_name": "RepairTemplateStrategy",
+        "success": False,
+        "iterations_used": 1,
+        "final_result": NOTES,
+        "final_action": asking("Write."),
+        "final_context": context_value(MESSAGES),
+        "failure_reason": "rate limit",
+        "all_results": [NOTES],
+        "all_validations": [[REFUSED]],
+    },
+    HookType.GENERATION_PRE_CALL: {
+        "action": asking("Write."),
+        "generation_id": f"{ATTEMPT}::gen-2",
+        "purpose": "draw",
+        "agent": "writer",
+        "context": EMPTY,
+        "model": None,
+        "prompt": "Write. Shorter.",
+        "model_options": {"temperature": 1},
+        "format": None,
+        "tool_calls_enabled": False,
+    },
+    HookType.GENERATION_POST_CALL: {
+        "action": asking("Write."),
+        "generation_id": f"{ATTEMPT}::gen-1",
+        "purpose": "draw",
+        "agent": "writer",
+        "prompt": "Write.",
+        "model_output": NOTES,
+        "usage": {"tokens": 7},
+        "latency_ms": 12,
+    },
+    HookType.GENERATION_ERROR: {
+        "action": asking("Write."),
+        "generation_id": f"{ATTEMPT}::gen-2",
+        "purpose": "draw",
+        "agent": "writer",
+        "prompt": "Write. Shorter.",
+        "exception": ERROR,
+        "error_class": "retryable",
+        "latency_ms": 3,
+    },
+    HookType.VALIDATION_PRE_CHECK: {
+        "action": asking("Write."),
+        "validation_id": f"{ATTEMPT}::val-1",
+        "requirements": [FULL],
+        "target": NOTES,
+        "context": EMPTY,
+        "model_options": {"temperature": 1},
+    },
+    HookType.VALIDATION_POST_CHECK: {
+        "action": asking("Write."),
+        "validation_id": f"{ATTEMPT}::val-1",
+        "requirements": [FULL],
+        "results": [REFUSED],
+        "all_validations_passed": False,
+        "passed_count": 0,
+        "failed_count": 1,
+    },
+}
+COUNTED_BY_CALL = {HookType.GENERATION_PRE_CALL: 2, HookType.GENERATION_ERROR: 2}
 
-    assert (before["prompt"], before["model_options"], before["agent"]) == ("Write.", {"temperature": 1}, "writer")
-    assert (after["prompt"], after["model_output"]["text"], after["usage"]) == ("Write.", "Notes.", {"tokens": 7})
-    assert (error["exception"], error["error_class"]) == (ERROR, "retryable")
-    assert [document["request_id"][-1] for document in (before, after, error)] == ["1", "1", "2"]
-    assert before["generation_id"] == after["generation_id"] != error["generation_id"]
-    for document in (before, after, error):
-        assert to_document(read_payload(document)) == document
+
+@pytest.mark.parametrize("point", OF_THE_LOOP)
+def test_a_payload_of_the_loop_has_these_fields(point: HookType) -> None:
+    document = payload_at(point)
+    common = {name: document.pop(name) for name in (*OF_THE_RUN, "hook", "request_id", "timestamp", "action_id")}
+    document.pop("sampling_id", None)
+
+    assert document == OF_THE_LOOP[point]
+    assert common["request_id"] == f"{ATTEMPT}::{point}::{COUNTED_BY_CALL.get(point, 1)}"
+    assert (common["attempt_id"], common["action_id"]) == (ATTEMPT, f"{ATTEMPT}::action")
 
 
 # ---- made at the first look ----------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def _activity_succeeded(state: RunState, payload: ActivitySucceeded, at: int) ->
         raise IllegalEventError(f"{payload.attempt_id} succeeds, but its component did not")
     else:
         activity.output = attempt.succeeded.output
-        activity.conversation = conversation_of(attempt)
+        activity.conversation = conversation_of(attempt, activity.output)
     _end_attempt(state, attempt)
     activity.interruptions = 0
     activity.ended_at = at

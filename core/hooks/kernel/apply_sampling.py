@@ -133,16 +133,15 @@ def _answered_draw(loop: LoopState, payload: Any) -> DrawState:
     return _draw(loop, payload, payload.draw)
 
 
-def conversation_of(attempt: AttemptState) -> Turn | None:
-    """What was said in an attempt that succeeded, with the answer that stands."""
-    assert attempt.component is not None
-    assert attempt.succeeded is not None
+def conversation_of(attempt: AttemptState, output: Any) -> Turn | None:
+    """What was said in an attempt that succeeded with `output`, the answer that stands included."""
+    assert attempt.component is not None, "what succeeds has begun"
     chosen = attempt.loop.chosen if attempt.loop is not None else None
     if chosen is not None:
         return chosen.turn
     if attempt.component.component_type != "AgentStep":
         return None
-    return Turn(attempt.before, attempt.component.bound, attempt.succeeded.output)
+    return Turn(attempt.before, attempt.component.bound, output)
 
 
 APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {

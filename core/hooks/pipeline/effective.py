@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from hooks.definition.hook_points import HookType
-from hooks.events.payloads import HookDecided
+from hooks.events.payloads import HookChange, HookDecided
 from hooks.jsonio import canonical
 from hooks.kernel.state import DecidedHook
 from hooks.pipeline.dispatch import Json, PayloadDocument
@@ -47,17 +47,26 @@ def bound_input(occasion: Occasion) -> Json:
 
 def logged_changes(logged: Sequence[DecidedHook], point: str, resolve: Resolve) -> dict[str, Json]:
     """The changed fields of a hook point with the values now in force; a later decision of a dispatch supersedes."""
+    return {name: resolve(change.after) for name, change in _changes(logged, point)}
+
+
+def values_before(logged: Sequence[DecidedHook], point: str, resolve: Resolve) -> dict[str, Json]:
+    """The same fields with the values they had before any hook."""
+    first: dict[str, Json] = {}
+    for name, change in _changes(logged, point):
+        first.setdefault(name, resolve(change.before))
+    return first
+
+
+def _changes(logged: Sequence[DecidedHook], point: str) -> Iterator[tuple[str, HookChange]]:
     last = {
         entry.decided.ordinal: entry.decided
         for entry in logged
         if entry.decided.hook == point and not is_of_background(entry.decided)
     }
-    return {
-        name: resolve(change.after)
-        for _, decided in sorted(last.items())
-        for decision in decided.decisions
-        for name, change in decision.changed.items()
-    }
+    for _, decided in sorted(last.items()):
+        for decision in decided.decisions:
+            yield from decision.changed.items()
 
 
 def is_of_background(decided: HookDecided) -> bool:

@@ -19,6 +19,8 @@ from hooks.events.payloads import (
     ComponentSucceeded,
     EffectAttempted,
     EffectSettled,
+    GenerationFinished,
+    GenerationStarted,
     ReconcileResult,
     ResumeStarted,
     RunBlocked,
@@ -26,26 +28,42 @@ from hooks.events.payloads import (
     RunFailed,
     RunStarted,
     RunSucceeded,
+    SamplingIteration,
+    SamplingLoopEnded,
+    SamplingLoopStarted,
+    SamplingRepair,
+    ValidationFinished,
     WaitCreated,
     WaitDeadlineExceeded,
     WaitResolved,
 )
 from hooks.ids import ActivityId
-from hooks.kernel.state import RunState, WaitState
-from hooks.pipeline import effect_payloads, payloads, run_payloads
+from hooks.kernel.state import DrawState, RunState, WaitState
+from hooks.pipeline import effect_payloads, payloads, run_payloads, sampling_payloads
 from hooks.pipeline.dispatch import PayloadDocument
-from hooks.pipeline.effective import bound_input
+from hooks.pipeline.effective import bound_input, values_before
 from hooks.pipeline.payload_parts import Occasion, Resolve, RunOccasion
 
 
-def payload_after(
+def payloads_after(
     state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
-) -> PayloadDocument | None:
-    """The payload that `event` is the occasion for, if for any; `state` has the event folded in.
+) -> list[PayloadDocument]:
+    """The payloads that `event` is the occasion for, in the order of their points; `state` has the event folded in.
 
     `gates` are the gates that were open before it, by id. Of what belongs to an attempt that is over with this very
     event nothing can be told any more.
     """
+    of_run = _of_run(state, workflow, event, resolve, gates)
+    if of_run is not None:
+        return [of_run]
+    if isinstance(event.payload, AttemptPayload) and ActivityId(event.payload.activity_id) in state.open:
+        return _of_attempt(state, workflow, event.payload, event.timestamp, resolve)
+    return []
+
+
+def _of_run(
+    state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
+) -> PayloadDocument | None:
     run = RunOccasion(state, workflow, resolve)
     match event.payload:
         case RunStarted():
@@ -58,36 +76,70 @@ def payload_after(
             return run_payloads.wait_created(run, created, event.timestamp)
         case WaitResolved() | WaitDeadlineExceeded() as answer:
             return run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)
-        case AttemptPayload() as payload if ActivityId(payload.activity_id) in state.open:
-            return _of_attempt(state, workflow, payload, event.timestamp, resolve)
         case _:
             return None
 
 
 def _of_attempt(
     state: RunState, workflow: Workflow, payload: AttemptPayload, at: int, resolve: Resolve
-) -> PayloadDocument | None:
+) -> list[PayloadDocument]:
     attempt = state.open[ActivityId(payload.activity_id)]
     node = state.definition_of(attempt)
     make = _MADE.get(type(payload))
     if make is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
-        return None
+        return []
     return make(Occasion(state, workflow, node, attempt, resolve), payload, at)
 
 
-def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> PayloadDocument:
-    return effect_payloads.effect_pre_attempt(
+def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> list[PayloadDocument]:
+    payload = effect_payloads.effect_pre_attempt(
         here, effective_input=bound_input(here), idempotency_key=event.idempotency_key, read_only=False
     )
+    return [payload]
 
 
-_MADE: dict[type[AttemptPayload], Callable[[Occasion, Any, int], PayloadDocument]] = {
-    ComponentStarted: lambda here, event, at: payloads.component_pre_execute(here),
-    ComponentSucceeded: payloads.component_post_success,
-    ComponentFailed: payloads.component_post_error,
+def _generation_started(here: Occasion, event: GenerationStarted, at: int) -> list[PayloadDocument]:
+    """The call as it was before hooks changed it; what was permitted has their changes in it."""
+    of_call = [logged for logged in here.attempt.hooks if logged.decided.ordinal == event.call]
+    unchanged = values_before(of_call, HookType.GENERATION_PRE_CALL, here.resolve)
+    call = sampling_payloads.changed_call(sampling_payloads.call_as_made(here, event), unchanged)
+    return [sampling_payloads.generation_pre_call(here, call)]
+
+
+def _generation_finished(here: Occasion, event: GenerationFinished, at: int) -> list[PayloadDocument]:
+    loop = here.attempt.loop
+    if event.interrupted or loop is None:
+        return []
+    started = loop.judging.get(event.generation_id) or loop.draws[event.draw].started
+    if event.error is not None:
+        return [sampling_payloads.generation_error(here, started, event, at)]
+    return [sampling_payloads.generation_post_call(here, started, event, at)]
+
+
+def _validation_finished(here: Occasion, event: ValidationFinished, at: int) -> list[PayloadDocument]:
+    draw = _draw(here, event.draw)
+    return [sampling_payloads.validation_pre_check(here, draw), sampling_payloads.validation_post_check(here, draw)]
+
+
+def _draw(here: Occasion, number: int) -> DrawState:
+    assert here.attempt.loop is not None, "what is told of a draw comes after it began"
+    return here.attempt.loop.draws[number]
+
+
+_MADE: dict[type[AttemptPayload], Callable[[Occasion, Any, int], list[PayloadDocument]]] = {
+    ComponentStarted: lambda here, event, at: [payloads.component_pre_execute(here)],
+    ComponentSucceeded: lambda here, event, at: [payloads.component_post_success(here, event, at)],
+    ComponentFailed: lambda here, event, at: [payloads.component_post_error(here, event, at)],
+    SamplingLoopStarted: lambda here, event, at: [sampling_payloads.sampling_loop_start(here, event, at)],
+    GenerationStarted: _generation_started,
+    GenerationFinished: _generation_finished,
+    ValidationFinished: _validation_finished,
+    SamplingIteration: lambda here, event, at: [sampling_payloads.sampling_iteration(here, _draw(here, event.draw))],
+    SamplingRepair: lambda here, event, at: [sampling_payloads.sampling_repair(here, _draw(here, event.draw))],
+    SamplingLoopEnded: lambda here, event, at: [sampling_payloads.sampling_loop_end(here, event, at)],
     EffectAttempted: _effect_pre_attempt,
-    EffectSettled: effect_payloads.effect_post_settle,
-    ReconcileResult: effect_payloads.effect_reconciled,
+    EffectSettled: lambda here, event, at: [effect_payloads.effect_post_settle(here, event, at)],
+    ReconcileResult: lambda here, event, at: [effect_payloads.effect_reconciled(here, event, at)],
 }
 
 OCCASIONS: dict[HookType, tuple[str, ...]] = {
@@ -97,6 +149,15 @@ OCCASIONS: dict[HookType, tuple[str, ...]] = {
     HookType.COMPONENT_PRE_EXECUTE: ("componentStarted",),
     HookType.COMPONENT_POST_SUCCESS: ("componentSucceeded",),
     HookType.COMPONENT_POST_ERROR: ("componentFailed",),
+    HookType.SAMPLING_LOOP_START: ("samplingLoopStarted",),
+    HookType.GENERATION_PRE_CALL: ("generationStarted",),
+    HookType.GENERATION_POST_CALL: ("generationFinished",),
+    HookType.GENERATION_ERROR: ("generationFinished",),
+    HookType.VALIDATION_PRE_CHECK: ("validationFinished",),
+    HookType.VALIDATION_POST_CHECK: ("validationFinished",),
+    HookType.SAMPLING_ITERATION: ("samplingIteration",),
+    HookType.SAMPLING_REPAIR: ("samplingRepair",),
+    HookType.SAMPLING_LOOP_END: ("samplingLoopEnded",),
     HookType.EFFECT_PRE_ATTEMPT: ("effectAttempted",),
     HookType.EFFECT_POST_SETTLE: ("effectSettled",),
     HookType.EFFECT_RECONCILED: ("reconcileResult",),

@@ -53,7 +53,7 @@ def component_post_success(occasion: Occasion, event: ComponentSucceeded, at: in
         **({} if chosen is None else {"action": action_asking(occasion, resolve(chosen.started.prompt))}),
         "result": _result(occasion, event, chosen),
         "context_before": context_value(conversation(attempt.before, resolve)),
-        "context_after": context_value(conversation(conversation_of(attempt), resolve)),
+        "context_after": context_value(conversation(conversation_of(attempt, event.output), resolve)),
         "generate_log": _generate_log(occasion, chosen) if chosen is not None else None,
         "sampling_results": [output_value(draw.finished, resolve) for draw in draws if draw.finished is not None]
         if is_agent_step

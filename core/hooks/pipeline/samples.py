@@ -22,7 +22,7 @@ _ANSWER = '{"title": "Parser fixed", "body": "…"}'
 _ACTION = {"kind": "agent_step", "node_id": "draft", "agent": "writer", "prompt": _PROMPT}
 _REQUIREMENT = {
     "name": "short-title",
-    "origin": "workflow",
+    "origin": "node",
     "reason": "The title is longer than 60 characters.",
     "weight": 1.0,
     "check": "size(output.title) <= 60",
@@ -31,6 +31,8 @@ _REQUIREMENT = {
     "command": None,
     "python": None,
     "judge": None,
+    "kind": None,
+    "settings": {},
 }
 _VALIDATION = {
     "requirement": _REQUIREMENT,
@@ -85,7 +87,7 @@ _FIELDS: dict[str, Json] = {
     "action_id": f"{_ATTEMPT}::action",
     "sampling_id": f"{_ATTEMPT}::sampling",
     "generation_id": f"{_ATTEMPT}::gen-1",
-    "validation_id": f"{_ATTEMPT}::validation-1",
+    "validation_id": f"{_ATTEMPT}::val-1",
     "action": _ACTION,
     "component_type": "AgentStep",
     "context_view": [],
@@ -112,7 +114,7 @@ _FIELDS: dict[str, Json] = {
     "failed_result": _OUTPUT,
     "failed_validations": [{**_VALIDATION, "passed": False, "effective_passed": False, "reason": "Too long."}],
     "repair_action": _ACTION,
-    "repair_iteration": 1,
+    "repair_iteration": 2,
     "success": True,
     "iterations_used": 1,
     "final_result": _OUTPUT,
