@@ -35,8 +35,12 @@ def test_the_events_of_an_agent_step_in_order(runs: Runs) -> None:
         "runStarted",
         "attemptCreated",
         "componentStarted",
+        "samplingLoopStarted",
         "generationStarted",
         "generationFinished",
+        "validationFinished",
+        "samplingIteration",
+        "samplingLoopEnded",
         "componentSucceeded",
         "activitySucceeded",
         "nodeSucceeded",
@@ -175,7 +179,8 @@ def test_the_answer_is_checked_against_the_schema_and_becomes_a_value(runs: Runs
     )
 
     assert report.output() == {"b": "t"}
-    assert runs.only(ValidationFinished).validations[0].passed
+    checked = [event.payload for event in runs.events if isinstance(event.payload, ValidationFinished)]
+    assert [[verdict.passed for verdict in of_step.validations] for of_step in checked] == [[True], []]
 
 
 def test_an_answer_that_is_not_what_the_schema_asks_fails_the_step(runs: Runs) -> None:
@@ -214,8 +219,19 @@ def test_an_answer_that_is_no_json_is_shown(runs: Runs, answer: str, message: st
     assert message in runs.only(ActivityFailed).error.error_message
 
 
-@pytest.mark.parametrize("field", ["requirements=[{'name': 'r', 'check': 'true'}]", "tool_calls_enabled=True"])
-def test_a_field_that_nothing_acts_on_yet_cannot_be_set_by_a_hook(runs: Runs, tmp_path: Path, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "reason"),
+    [
+        ("requirements=[{'name': 'r', 'check': 'output >'}]", "'requirements' cannot be used: the requirement 'r'"),
+        ("requirements=[{'name': 'r', 'judge': {'agent': 'nobody', 'prompt': 'Good?'}}]", "nobody"),
+        ("strategy={'strategy': 'guess'}", "'strategy' cannot be used"),
+        ("strategy={'strategy': 'rejection', 'loop_budget': 65}", "'strategy' cannot be used"),
+        ("tool_calls_enabled=True", "agent cat has no tool_calls_enabled among its options"),
+    ],
+)
+def test_what_could_not_stand_in_a_file_cannot_be_set_by_a_hook(
+    runs: Runs, tmp_path: Path, field: str, reason: str
+) -> None:
     (tmp_path / "h.py").write_text(f"from hooks import modify\ndef f(payload):\n    return modify({field})\n")
     entry = HookEntry(
         name="f", on=["component_pre_execute"], python="h.py:f", declared_in=str(tmp_path / "workflow.yaml")
@@ -224,7 +240,7 @@ def test_a_field_that_nothing_acts_on_yet_cannot_be_set_by_a_hook(runs: Runs, tm
     report = runs.run(agent_step("a"), hook_entries=[entry])
 
     assert report.status.exit_code == 3
-    assert "setting it is not supported yet" in runs.only(ActivityFailed).error.error_message
+    assert reason in runs.only(ActivityFailed).error.error_message
 
 
 def test_an_output_over_its_limit_fails_the_node_though_the_effect_is_done(runs: Runs) -> None:
