@@ -19,6 +19,7 @@ from hooks.sampling.answers import Answer
 from hooks.sampling.verdicts import CannotEvaluateError, RawVerdict
 from hooks.secrets import Masker
 from tests.processes.builders import alive, until
+from tests.sampling.test_effort import DEEP, TWICE
 
 ANSWER = Answer('{"title": "x"}', {"title": "x"})
 SAYS = "import asyncio, time\nfrom pathlib import Path\n"
@@ -153,6 +154,12 @@ def test_what_may_take_long_says_the_same_from_its_own_process(tmp_path: Path) -
     twice = "output.all(x, output.exists(y, x == y && output.all(z, z >= 0)))"
     assert verdict(ctx, pairs, check=twice) == RawVerdict(True)
     assert (ctx.directory / "exit.json").exists()
+
+
+def test_what_takes_all_memory_there_is_takes_down_its_own_process_alone(tmp_path: Path) -> None:
+    ctx = replace(context(tmp_path), pure_seconds=60)
+
+    assert "and gave no verdict; let its schema refer to itself in one place" in str(error(ctx, DEEP, schema=TWICE))
 
 
 @pytest.mark.parametrize(

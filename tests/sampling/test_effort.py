@@ -10,6 +10,27 @@ from hooks.definition.model import Requirement
 from hooks.sampling.answers import Answer
 from hooks.sampling.effort import may_take_long
 
+
+def nested(depth: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(depth):
+        value = {"n": value}
+    return value
+
+
+DEEP = Answer("", nested(60))
+TWICE = {
+    "$defs": {
+        "a": {
+            "anyOf": [
+                {"required": ["x"], "properties": {"n": {"$ref": "#/$defs/a"}}},
+                {"required": ["y"], "properties": {"n": {"$ref": "#/$defs/a"}}},
+            ]
+        }
+    },
+    "$ref": "#/$defs/a",
+}
+"""A schema that looks at what lies n levels deep in 2^n ways."""
 SHORT, LONG = Answer("x" * 100), Answer("x" * 100_000)
 
 
@@ -21,6 +42,20 @@ SHORT, LONG = Answer("x" * 100), Answer("x" * 100_000)
         ({"check": "output.all(x, x > 1)"}, LONG, True),
         ({"check": "output.all(x, output.existsOne(y, x == y && output.map(z, z) == []))"}, SHORT, True),
         ({"schema": {"pattern": "^(a+)+$"}}, LONG, False),
+        (
+            {
+                "schema": {
+                    "$defs": {"a": {"properties": {"n": {"$ref": "#/$defs/a"}}}},
+                    "properties": {"n": {"type": "string"}},
+                }
+            },
+            DEEP,
+            False,
+        ),
+        ({"schema": TWICE}, LONG, False),
+        ({"schema": TWICE}, Answer("", {"n": {"n": {}}}), False),
+        ({"schema": TWICE}, DEEP, True),
+        ({"schema": TWICE}, Answer('{"n": ' * 60 + "1" + "}" * 60), True),
         ({"regex": "TODO|FIXME"}, LONG, False),
         ({"regex": "^# .+$"}, SHORT, False),
         ({"regex": "^# .+$"}, LONG, True),

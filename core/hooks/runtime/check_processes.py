@@ -102,14 +102,15 @@ async def check_apart(requirement: Requirement, answer: Answer, ctx: CheckContex
         async with asyncio.timeout(ctx.pure_seconds):
             ended = await run_child(child, grace_ms=_NO_GRACE_MS)
     except TimeoutError as error:
-        raise CannotEvaluateError(requirement.name, _too_slow(requirement, ctx)) from error
+        message = f"it took longer than {ctx.pure_seconds:g} s and was ended; {_mend(requirement)}"
+        raise CannotEvaluateError(requirement.name, message) from error
     except CouldNotStartError as error:
         raise CannotEvaluateError(requirement.name, str(error)) from error
     try:
         reply = msgspec.json.decode(read_text(ctx.directory / STDOUT, _MOST_REPLY).text, type=Reply)
     except (msgspec.DecodeError, CaptureLostError) as error:
         stderr = _stderr(ctx.directory)
-        message = f"its process {_told(ended)} and gave no verdict"
+        message = f"its process {_told(ended)} and gave no verdict; {_mend(requirement)}"
         raise CannotEvaluateError(requirement.name, message, stack_trace=stderr) from error
     if reply.verdict is None:
         raise CannotEvaluateError(requirement.name, reply.problem or "its process gave no verdict")
@@ -128,12 +129,13 @@ def _verdict(requirement: Requirement, program: str, ended: Exit, directory: Pat
     raise CannotEvaluateError(requirement.name, message, stack_trace=stderr)
 
 
-def _too_slow(requirement: Requirement, ctx: CheckContext) -> str:
+def _mend(requirement: Requirement) -> str:
+    """What to do about a check that takes more time, or memory, than it gets."""
     if requirement.regex is not None:
-        mend = f"make {requirement.regex!r} simpler: a repeat within a repeat may try more ways than can be counted"
-    else:
-        mend = f"make `{requirement.check}` simpler, or write it as `python`"
-    return f"it took longer than {ctx.pure_seconds:g} s and was ended; {mend}"
+        return f"make {requirement.regex!r} simpler: a repeat within a repeat may try more ways than can be counted"
+    if requirement.check is not None:
+        return f"make `{requirement.check}` simpler, or write it as `python`"
+    return "let its schema refer to itself in one place alone, or write it as `python`"
 
 
 def _told(ended: Exit) -> str:
