@@ -246,6 +246,8 @@ def test_a_hooks_requirement_is_taken_with_all_keys_or_few() -> None:
         (dumped(regex="x", name=None), "it has no `name`"),
         (dumped(regex="x", settings={"a": 1}), "`settings` must be a mapping, and goes with `kind`"),
         (dumped(python="nowhere.py:f"), "there is no file"),
+        (dumped(regex=5), "Expected `str | null`, got `int` - at `$.regex`"),
+        (dumped(regex="x", origin="\ud800"), "it is no JSON: $.origin: a lone surrogate"),
     ],
 )  # fmt: skip
 def test_what_could_not_stand_in_a_file_is_refused(tmp_path: Path, given: dict[str, Any], said: str) -> None:

@@ -100,6 +100,7 @@ def test_an_agent_with_consequences_is_drawn_once() -> None:
         ({"loop_budget": "3"}, "`loop_budget` must be a whole number, but is the text '3'"),
         ({"loop_budget": 3, "parallel": 2}, "`parallel` is 2"),
         ({"budgt": 3}, "unknown key `budgt` in `sampling`"),
+        ({"loopBudget": 3}, "Object contains unknown field `loopBudget`"),
     ],
 )
 def test_what_a_hook_gives_is_judged_alike(given: dict[str, Any], said: str) -> None:
