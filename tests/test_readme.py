@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from hooks.definition.model import Sampling, SubagentNode
 from tests.cli.command import CommandLine
 from tests.definition.builders import HEAD, ONE_NODE, load
 
@@ -19,7 +20,7 @@ def blocks(language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 
 
-FIRST_WORKFLOW, EFFECT, AGENTS, HOOKS, LOOPS = blocks("yaml")
+FIRST_WORKFLOW, EFFECT, AGENTS, REQUIREMENTS, HOOKS, LOOPS = blocks("yaml")
 (POLICY,) = blocks("python")
 
 
@@ -42,6 +43,25 @@ def test_the_agents_and_hooks_it_shows_are_well_formed() -> None:
 
     assert agents == {"model", "local"}
     assert [hook.name for hook in load(HEAD + HOOKS + asked + file_step).hooks] == ["no-friday", "guard", "Budget"]
+
+
+def test_the_requirements_it_shows_are_well_formed() -> None:
+    head = (
+        "params: {version: {required: true}, language: {default: en}}\n"
+        "agents: {writer: {kind: command, argv: [w]}, critic: {kind: command, argv: [c]}}\nnodes:\n"
+    )
+    [draft] = load(HEAD + head + REQUIREMENTS).nodes
+
+    assert isinstance(draft, SubagentNode)
+    assert [requirement.name for requirement in draft.requirements] == [
+        "short-title",
+        "schema-2",
+        "regex-3",
+        "command-4",
+        "python-5",
+        "useful",
+    ]
+    assert draft.sampling == Sampling(strategy="repair_template", loop_budget=4)
 
 
 def test_the_effect_it_shows_is_well_formed() -> None:

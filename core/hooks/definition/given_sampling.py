@@ -9,9 +9,11 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import msgspec
+
 from hooks.definition.json_reader import read_json
 from hooks.definition.judges_check import undeclared_judge
-from hooks.definition.requirement_values import without_nulls
+from hooks.definition.requirement_values import requirement_from_json, sampling_from_json, without_nulls
 from hooks.definition.requirements_section import judge_agents_in, read_requirement
 from hooks.definition.sampling_section import read_sampling
 from hooks.definition.tree import Node, Sequence, Source
@@ -29,6 +31,8 @@ def requirement_problem(
     `agents` are those that may judge. With a `workflow_directory` the files it names are looked for, from there.
     """
     given = without_nulls(requirement)
+    if (problem := _json_problem(given)) is not None:
+        return problem
     settings = given.pop("settings", {})
     given.pop("origin", None)
     if "name" not in given:
@@ -43,17 +47,20 @@ def requirement_problem(
             if name.text not in agents:
                 source.report(name, *undeclared_judge(name.text, agents))
 
-    return _problem({**given}, read) or _json_problem(settings)
+    return _problem(given, read) or _type_problem(lambda: requirement_from_json(requirement))
 
 
 def sampling_problem(sampling: Mapping[str, Json]) -> str | None:
     """Why a hook's `strategy` object cannot be used, with what to do about it; None if it can."""
-    return _problem(without_nulls(sampling), lambda source, node: read_sampling(source, node))
+    given = without_nulls(sampling)
+    return (
+        _json_problem(given)
+        or _problem(given, lambda source, node: read_sampling(source, node))
+        or _type_problem(lambda: sampling_from_json(given))
+    )
 
 
 def _problem(given: Mapping[str, Json], read: Callable[[Source, Node], object]) -> str | None:
-    if (problem := _json_problem(given)) is not None:
-        return problem
     source = Source("", canonical(given).decode())
     try:
         read(source, read_json(source))
@@ -68,6 +75,15 @@ def _json_problem(value: Json) -> str | None:
         check(value)
     except JsonBorderError as error:
         return f"it is no JSON: {error}"
+    return None
+
+
+def _type_problem(convert: Callable[[], object]) -> str | None:
+    """What a file may say in more than one way (a number for a text, camelCase), a hook says in one."""
+    try:
+        convert()
+    except msgspec.ValidationError as error:
+        return str(error)
     return None
 
 

@@ -21,12 +21,12 @@ _VOTING = "majority"
 _KEYS = Keys(
     "`sampling`",
     frozenset({"strategy", "loop_budget", "on_exhausted", "parallel", "key"}),
-    synonyms={"budget": "loop_budget"},
     elsewhere={
         "requirements": "it belongs to the step itself, beside `sampling`",
         "model_options": "it belongs to the step itself, beside `sampling`",
         "retry": "it belongs to the step itself, beside `sampling`",
         "max_attempts": "draws are bounded by `loop_budget`; `max_attempts` belongs into `retry` of the step",
+        "budget": "here it is `loop_budget`",
         "draws": "here it is `loop_budget`",
         "n": "here it is `loop_budget`",
     },

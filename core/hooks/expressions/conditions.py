@@ -33,6 +33,9 @@ FUNCTIONS = frozenset(
 )
 """What may be called without a value in front."""
 
+MACROS = ("all", "exists", "exists_one", "existsOne", "map", "filter")
+"""What goes through a list, with a name for its elements."""
+
 _KEYWORDS = frozenset({"true", "false", "null", "in"})
 _NOT_NODES = frozenset({"params", "run", NODES})
 _STRING = r"""[rRbB]{0,2}(?:\"{3}.*?\"{3}|'{3}.*?'{3}|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
@@ -49,7 +52,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BOUND_BY_MACRO = re.compile(r"\.\s*(?:all|exists|exists_one|map|filter)\s*\(\s*([A-Za-z_]\w*)\s*,")
+_BOUND_BY_MACRO = re.compile(rf"\.\s*(?:{'|'.join(MACROS)})\s*\(\s*([A-Za-z_]\w*)\s*,")
 _MEMBER = re.compile(r"[A-Za-z_]\w*")
 
 

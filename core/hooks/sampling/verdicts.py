@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 MOST_REASON = 2_000
 """Characters of a reason: it goes into the log and, by way of repair, into the next prompt."""
@@ -17,6 +18,16 @@ class RawVerdict:
     reason: str | None = None
 
 
+class RequirementCheck(Protocol):
+    """A kind of requirement that another distribution registers under `hooks.requirements`.
+
+    What is registered is called with the settings and the workflow's directory, and gives one of these.
+    """
+
+    async def check(self, text: str, value: Any) -> RawVerdict:
+        """The verdict on an answer; `value` is None where it is text alone. What raises cannot be evaluated."""
+
+
 class CannotEvaluateError(Exception):
     """A requirement cannot be evaluated: an error of the step, never a failed verdict. Names the requirement.
 
@@ -26,6 +37,7 @@ class CannotEvaluateError(Exception):
     def __init__(self, requirement: str, message: str, *, stack_trace: str = "") -> None:
         super().__init__(f"The requirement {requirement!r} cannot be evaluated: {message}")
         self.requirement = requirement
+        self.problem = message
         self.stack_trace = stack_trace
 
 
