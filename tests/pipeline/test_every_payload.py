@@ -210,7 +210,7 @@ def test_metadata_is_that_of_the_workflow_then_of_the_node_then_of_the_run() -> 
 
 MESSAGES = [{"role": "user", "content": "Write."}, {"role": "assistant", "content": "Notes."}]
 ATTEMPT = f"{RUN}::work::draft::att-1"
-FULL = {
+FULL: dict[str, Any] = {
     "name": "short",
     "origin": "node",
     "reason": "Too long.",

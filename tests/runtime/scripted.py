@@ -27,7 +27,8 @@ def answer(prompt, options=None, messages=None):
     script = json.loads((HERE / f"{name}.script.json").read_text())
     said = script[len(asked.read_text().splitlines()) - 1]
     if isinstance(said, dict) and "error_class" in said:
-        raise AgentError(ErrorInfo(error_code="Scripted", error_class=said["error_class"], error_message=said["message"]))
+        error = ErrorInfo(error_code="Scripted", error_class=said["error_class"], error_message=said["message"])
+        raise AgentError(error)
     return said
 '''
 

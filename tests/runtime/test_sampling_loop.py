@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from hooks.definition.model import Judge, Requirement, Retry, Sampling
+from hooks.definition.model import HookEntry, Judge, Requirement, Retry, Sampling
 from hooks.events.payloads import (
     ActivityFailed,
+    ComponentStarted,
     ComponentSucceeded,
     GenerationFinished,
     GenerationStarted,
@@ -24,6 +26,7 @@ from hooks.events.payloads import (
 from hooks.pipeline.sampling_points import SamplingLoopStartPayload
 from tests.runtime.runs import Runs, agent_step
 from tests.runtime.scripted import asked, failing, looking, points, scripted
+from tests.runtime.test_gates_and_loops import answer
 
 GOOD = Requirement(name="good", check="output.startsWith('good')", reason="It is not good.")
 SEQUENTIAL = ("rejection", "repair_template", "multi_turn")
@@ -203,7 +206,10 @@ def test_requirements_that_a_hook_removed_are_seen_to_be_gone(runs: Runs, tmp_pa
 def test_the_schema_of_a_step_is_checked_whatever_a_hook_does(runs: Runs, tmp_path: Path) -> None:
     writer = scripted(tmp_path, "writer", ["no json"])
     step = agent_step("a", agent="writer", output_schema={"type": "object"}, requirements=[GOOD])
-    plan = {"component_pre_execute 1": {"requirements": []}, "validation_pre_check 1": {"requirements": []}}
+    plan: dict[str, Any] = {
+        "component_pre_execute 1": {"requirements": []},
+        "validation_pre_check 1": {"requirements": []},
+    }
 
     report = runs.run(step, agents=[writer], hook_entries=[looking(tmp_path, plan)])
 
@@ -217,8 +223,8 @@ def test_a_verdict_that_a_hook_turned_says_who_did(runs: Runs, tmp_path: Path) -
     (tmp_path / "turn.py").write_text(
         "from hooks import modify\n"
         "def f(payload):\n"
-        "    results = [{**r.model_dump(mode='json', by_alias=True), 'effective_passed': True} for r in payload.results]\n"
-        "    return modify(results=results)\n"
+        "    plain = [result.model_dump(mode='json', by_alias=True) for result in payload.results]\n"
+        "    return modify(results=[{**result, 'effective_passed': True} for result in plain])\n"
         "def g(payload):\n"
         "    assert (payload.all_validations_passed, payload.passed_count) == (True, 1)\n"
         "    assert payload.results[0].changed_by == 'f'\n"
@@ -261,7 +267,8 @@ def test_a_person_is_asked_in_the_loop_and_it_goes_on(runs: Runs, tmp_path: Path
 
     waiting = runs.run(step, agents=[writer], hook_entries=[looking(tmp_path, {point: {"ask": "sure?"}})])
     drawn = len(asked(tmp_path, "writer"))
-    report = runs.answer(approved=True)
+    answer(runs, approved=True)
+    report = runs.recover()
 
     assert waiting.status.exit_code == 4
     assert drawn == (1 if point.endswith("2") else 0)
@@ -274,10 +281,11 @@ def test_a_person_who_says_no_stops_the_loop(runs: Runs, tmp_path: Path) -> None
     step = agent_step("a", agent="writer", requirements=[GOOD], sampling=Sampling(loop_budget=2))
     runs.run(step, agents=[writer], hook_entries=[looking(tmp_path, {"generation_pre_call 2": {"ask": "sure?"}})])
 
-    report = runs.answer(approved=False)
+    answer(runs, approved=False)
+    report = runs.recover()
 
     assert report.status.exit_code == 3
-    assert runs.only(SamplingLoopEnded).failure_reason == "Rejected by tester."
+    assert runs.only(SamplingLoopEnded).failure_reason == "Rejected by ann."
     assert len(asked(tmp_path, "writer")) == 1
 
 
@@ -487,18 +495,31 @@ def test_a_step_goes_on_with_the_conversation_of_another(runs: Runs, tmp_path: P
     then = scripted(tmp_path, "then", ["done"])
     sampling = Sampling(strategy="multi_turn", loop_budget=2)
 
+    (tmp_path / "context.py").write_text(
+        "import json\nfrom pathlib import Path\n"
+        "def f(payload):\n"
+        "    said = [[message.role, message.content] for message in payload.context.messages]\n"
+        "    place = Path(__file__).parent / f'{payload.node_id}-{payload.request_id[-1]}.json'\n"
+        "    place.write_text(json.dumps(said))\n"
+    )
+    hook = HookEntry(
+        name="f", on=["generation_pre_call"], python="context.py:f", declared_in=str(tmp_path / "workflow.yaml")
+    )
+
     runs.run(
         agent_step("a", "Say.", agent="first", requirements=[GOOD], sampling=sampling),
         agent_step("b", "And now?", agent="then", depends=["a"], continue_from="a"),
         agents=[first, then],
-        hook_entries=[looking(tmp_path)],
+        hook_entries=[hook],
     )
 
-    log = runs.directory.log.read_text()
-    assert log.count("good one") <= 4
-    payload = [event.payload for event in runs.events if event.payload.type == "componentStarted"][1]
-    assert payload.continues == "run::work::a"
-    contexts = runs.context_of("b")
-    assert [message["role"] for message in contexts] == ["user", "assistant"] * 2
-    assert contexts[0]["content"] == "Say."
-    assert contexts[-1]["content"] == "good one"
+    started = [event.payload for event in runs.events if isinstance(event.payload, ComponentStarted)]
+    assert [step.continues for step in started] == [None, "run::work::a"]
+    said = {name: json.loads((tmp_path / f"{name}.json").read_text()) for name in ("a-1", "a-2", "b-1")}
+    assert said["a-1"] == []
+    assert said["a-2"] == [["user", "Say."], ["assistant", "bad"]]
+    assert said["b-1"][:2] == said["a-2"]
+    assert said["b-1"][2][0] == "user"
+    assert "- It is not good." in said["b-1"][2][1]
+    assert said["b-1"][3] == ["assistant", "good one"]
+    assert runs.directory.log.read_text().count('"good one"') == 2, "once as the answer, once as the output"

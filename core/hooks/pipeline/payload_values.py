@@ -105,7 +105,7 @@ class Requirement(FrozenModel):
     reason: str | None = None
     weight: float = Field(default=1.0, gt=0)
     check: str | None = None
-    json_schema: FrozenObject | None = Field(default=None, alias="schema")
+    json_schema: FrozenObject | bool | None = Field(default=None, alias="schema")
     regex: str | None = None
     command: Frozen[str] | None = None
     python: str | None = None

@@ -43,11 +43,12 @@ from hooks.kernel.state import DrawState, FailedCall, LoopState, purpose_of
 from hooks.pipeline.effective import effective_fields
 from hooks.pipeline.payload_parts import conversation
 from hooks.pipeline.sampling_payloads import Call, call_as_made, turn_before
+from hooks.runtime.check_processes import CheckContext
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
 from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.leftovers import tell_of_leftovers
 from hooks.runtime.loop_record import LoopRecord
-from hooks.runtime.requirements import CheckContext, evaluate
+from hooks.runtime.requirements import evaluate
 from hooks.runtime.step_errors import NothingMore, step_error
 from hooks.runtime.work_engine import GenerateWork, WorkEngine
 from hooks.sampling.answers import Answer, shown
@@ -113,7 +114,7 @@ class _SamplingLoop:
 
     async def _cut_short(self, reason: str, failed: Failed) -> Failed:
         await self._end_calls()
-        error = step_error(failed.error_code, failed.error_class, failed.error_message, **failed.details)
+        error = step_error(failed.error_code, failed.error_class, failed.error_message, failed.details)
         await self._log.end(reason, error)
         return failed
 
@@ -354,7 +355,10 @@ class _SamplingLoop:
             # The checks may be commands: what they are about is on disk before they start.
             await self._ctx.recorder.commit()
         try:
-            verdicts = [await self._verdict(state, requirement, answer, judge_options) for requirement in requirements]
+            verdicts = [
+                await self._verdict(state, requirement, answer, judge_options, f"check-{state.number}-{index}")
+                for index, requirement in enumerate(requirements, start=1)
+            ]
         except CannotEvaluateError as error:
             fault = step_error("RequirementError", "userFault", str(error))
             raise _LoopOver(_failed(fault, "done", error.stack_trace)) from error
@@ -381,7 +385,7 @@ class _SamplingLoop:
         return [implicit, *others]
 
     async def _verdict(
-        self, state: DrawState, requirement: Requirement, answer: Answer, judge_options: dict[str, Any]
+        self, state: DrawState, requirement: Requirement, answer: Answer, judge_options: dict[str, Any], place: str
     ) -> RawVerdict:
         if requirement.judge is not None:
             return await self._judged(state, requirement, requirement.judge, answer, judge_options)
@@ -390,7 +394,7 @@ class _SamplingLoop:
             requirement,
             answer,
             CheckContext(
-                directory=ctx.directory / f"check-{state.number}-{requirement.name}",
+                directory=ctx.directory / place,
                 working_directory=ctx.working_directory,
                 workflow_directory=ctx.workflow_directory,
                 marker=ctx.marker,

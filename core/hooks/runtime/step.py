@@ -261,7 +261,7 @@ class Step:
 
 
 def error_of_outcome(failed: Failed) -> ErrorInfo:
-    return step_error(failed.error_code, failed.error_class, failed.error_message, **failed.details)
+    return step_error(failed.error_code, failed.error_class, failed.error_message, failed.details)
 
 
 def missing_secret(error: MissingSecretError) -> ErrorInfo:

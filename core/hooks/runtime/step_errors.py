@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hooks.errors import HooksError, message_of
@@ -25,13 +26,13 @@ class StepError(Exception):
         self.stack_trace = stack_trace
 
 
-def step_error(code: str, error_class: ErrorClass, message: str, **details: Any) -> ErrorInfo:
+def step_error(code: str, error_class: ErrorClass, message: str, details: Mapping[str, Any] | None = None) -> ErrorInfo:
     """An error for the log: its message cut to a bound, and what JSON cannot carry replaced."""
     if len(message) > MAX_MESSAGE:
         message = message[:MAX_MESSAGE] + " …"
     # A message may quote what a child printed.
     text = message.encode("utf-8", "replace").decode()
-    return ErrorInfo(error_code=code, error_class=error_class, error_message=text, details=details)
+    return ErrorInfo(error_code=code, error_class=error_class, error_message=text, details=dict(details or {}))
 
 
 def error_of_exception(error: Exception) -> ErrorInfo:
