@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,36 @@ def test_an_audit_hook_sees_what_was_blocked(runs: Runs, tmp_path: Path) -> None
 
     (payload,) = seen(tmp_path, "auditor")
     assert payload["verdict"]["outcome"] == "block"
+
+
+APPEND_ANOTHER = """
+import json, sys
+open({seen!r}, "a").write("seen\\n")
+given = json.load(sys.stdin)["input"]
+print(json.dumps({{"modify": {{"input": {{**given, "content": given["content"] + "!"}}}}}}))
+"""
+
+
+def test_a_change_that_builds_on_what_was_there_is_made_once_when_a_person_is_asked(
+    runs: Runs, tmp_path: Path
+) -> None:
+    """What a hook of the point has made of the input must not be shown to it as the input when the run goes on."""
+    script, seen_by = tmp_path / "more.py", tmp_path / "more.seen"
+    script.write_text(APPEND_ANOTHER.format(seen=str(seen_by)))
+    more = HookEntry(
+        name="more",
+        on=["effect_pre_attempt"],
+        argv=[sys.executable, str(script)],
+        declared_in=str(tmp_path / "workflow.yaml"),
+    )
+    asks = policy(tmp_path, "effect_pre_attempt", answer=ASK, name="asks")
+    report = run(runs, append("a", tmp_path / "out", "x"), hooks=[more, asks])
+    assert report.status.exit_code == 4
+
+    answer(runs, approved=True)
+
+    assert runs.recover().status.exit_code == 0
+    assert (tmp_path / "out").read_text() == "x!"
+    assert seen_by.read_text() == "seen\n"
+    assert len(seen(tmp_path, "asks")) == 1
+    assert runs.types.count("hookDecided") == 1

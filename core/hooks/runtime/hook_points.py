@@ -69,9 +69,7 @@ class HookPoints:
             await self._require(
                 HookType.EFFECT_PRE_ATTEMPT,
                 occasion,
-                lambda: effect_pre_attempt(
-                    occasion, effective_input=effective_input(occasion), idempotency_key=key, read_only=read_only
-                ),
+                lambda: effect_pre_attempt(occasion, idempotency_key=key, read_only=read_only),
             )
         return effective_input(occasion)
 
