@@ -213,3 +213,55 @@ def test_a_change_that_builds_on_what_was_there_is_made_once_when_a_person_is_as
     assert seen_by.read_text() == "seen\n"
     assert len(seen(tmp_path, "asks")) == 1
     assert runs.types.count("hookDecided") == 1
+
+
+SECRET = "not-for-the-log-1234567890"
+SAYS_IT = {
+    "reason": "echo {} >&2; exit 2",
+    "reason that is cut": "P=$(printf '%03985d' 0); echo '{{\"decision\":\"block\",\"reason\":\"'$P{}'\"}}'",
+    "stderr that is cut": "printf %s {} >&2; printf %01990d 0 >&2; exit 2",
+    "code": "echo '{{\"decision\":\"block\",\"code\":\"{}\"}}'",
+    "message": "echo '{{\"systemMessage\":\"{}\"}}'",
+    "failure": "echo {} >&2; exit 5",
+}
+
+
+@pytest.mark.parametrize("point", ["run_started", "effect_pre_attempt", "run_finished"])
+@pytest.mark.parametrize("body", SAYS_IT.values(), ids=SAYS_IT.keys())
+def test_a_secret_that_a_hook_says_is_masked_at_every_point(
+    runs: Runs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    point: str,
+    body: str,
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    script = tmp_path / "tells.sh"
+    script.write_text(body.format("$TOKEN" if "'" not in body else "'$TOKEN'"))
+    tells = HookEntry(name="tells", on=[point], argv=["sh", str(script)], declared_in=str(tmp_path / "workflow.yaml"))
+
+    run(runs, sh("a", "true", secrets=["TOKEN"]), hooks=[tells])
+
+    assert "hookDecided" in runs.types
+    assert SECRET[:10].encode() not in runs.directory.log.read_bytes()
+    assert SECRET[-10:].encode() not in runs.directory.log.read_bytes()
+    assert SECRET[:10] not in "".join(capfd.readouterr())
+
+
+def test_a_secret_that_a_plugin_keeps_is_masked_in_the_log(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    (tmp_path / "keeps.py").write_text("import os\ndef keep(payload, ctx):\n    ctx.state['it'] = os.environ['TOKEN']\n")
+    keeps = HookEntry(
+        name="keeps",
+        on=["effect_pre_attempt"],
+        python="keeps.py:keep",
+        declared_in=str(tmp_path / "workflow.yaml"),
+    )
+
+    run(runs, sh("a", "true", secrets=["TOKEN"]), hooks=[keeps])
+
+    (kept,) = [decision.state for decision in runs.only(HookDecided).decisions]
+    assert kept.value == {"it": "[secret TOKEN]"}

@@ -26,7 +26,7 @@ from hooks.pipeline.command_process import STDOUT_LIMIT, Ended
 from hooks.pipeline.dispatch import Json, PayloadDocument
 from hooks.pipeline.floor import Answer
 from hooks.pipeline.tool_view import input_of_update
-from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion, fit_for_log
+from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion
 
 BLOCK_EXIT = 2
 _HINTS = {126: " (found, but not executable)", 127: " (a command it calls was not found)"}
@@ -50,7 +50,7 @@ def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int, event_
     text = ended.stdout.lstrip()
     if not text.startswith(b"{"):
         plain = text.decode("utf-8", "replace").strip()
-        return Answer(None, [*messages, *([fit_for_log(f"ignored: not a JSON object: {plain}")] if plain else [])])
+        return Answer(None, [*messages, *([f"ignored: not a JSON object: {plain}"] if plain else [])])
     reading = _Reading(document, event_name, _parsed(text), messages)
     return Answer(reading.opinion(), reading.messages)
 
@@ -100,7 +100,7 @@ class _Reading:
     def _tell(self) -> None:
         message = self._text("systemMessage")
         if message:
-            self.messages.append(fit_for_log(message))
+            self.messages.append(message)
         self.messages += [f"{key} is ignored" for key in _IGNORED if key in self.answer]
 
     def _decision(self) -> _Said:

@@ -169,9 +169,8 @@ def _hook_points(
         states=run.state.plugin_states,
     )
     return HookPoints(
-        HookAsker(pipeline, recorder, run.definition),
+        HookAsker(pipeline, recorder, run.definition, masker),
         now=lambda: run.state.now(run.clock.now_ms()),
-        masker=masker,
     )
 
 

@@ -26,7 +26,6 @@ from hooks.runtime.gates import open_ask
 from hooks.runtime.hook_asker import HookAsker
 from hooks.runtime.observers import Observers
 from hooks.runtime.step_errors import NothingMore
-from hooks.secrets import Masker
 
 
 class BlockedByHookError(Exception):
@@ -40,12 +39,11 @@ class BlockedByHookError(Exception):
 class HookPoints:
     """The hook points of a run: around every agent step, executor call and effect, and about the run itself."""
 
-    def __init__(self, asker: HookAsker, *, now: Callable[[], int], masker: Masker | None) -> None:
+    def __init__(self, asker: HookAsker, *, now: Callable[[], int]) -> None:
         self._asker = asker
         self._recorder = asker.recorder
         self._definition = asker.definition
         self._now = now
-        self._mask = _as_it_is if masker is None else masker.mask_value
         self._honoured = {agent.name: agent.honoured_options for agent in asker.definition.agents}
         self.observers = Observers(asker)
 
@@ -140,7 +138,6 @@ class HookPoints:
                 node_id=attempt.node_id,
                 logged=attempt.hooks,
                 accepts=self._accepts(occasion.node),
-                mask=self._mask,
             )
         )
 
@@ -209,7 +206,3 @@ class HookPoints:
 
 
 _NOT_YET = frozenset({"requirements", "strategy", "tool_calls_enabled"})
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
