@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hooks.definition.model import Gate, HookEntry
 from hooks.events.payloads import EffectAttempted, HookDecided, NodeFailed, WaitCreated
 from hooks.runtime.requests import Answer, answer_gate
 from hooks.storage.verify import verify_run
-from tests.runtime.runs import Runs, agent_step, append, sh
+from tests.runtime.runs import Runs, agent_step, append, sh, shell
 
 TIMEOUT_MS = 20_000
 
@@ -190,9 +191,7 @@ print(json.dumps({{"modify": {{"input": {{**given, "content": given["content"] +
 """
 
 
-def test_a_change_that_builds_on_what_was_there_is_made_once_when_a_person_is_asked(
-    runs: Runs, tmp_path: Path
-) -> None:
+def test_a_change_that_builds_on_what_was_there_is_made_once_when_a_person_is_asked(runs: Runs, tmp_path: Path) -> None:
     """What a hook of the point has made of the input must not be shown to it as the input when the run goes on."""
     script, seen_by = tmp_path / "more.py", tmp_path / "more.seen"
     script.write_text(APPEND_ANOTHER.format(seen=str(seen_by)))
@@ -218,10 +217,10 @@ def test_a_change_that_builds_on_what_was_there_is_made_once_when_a_person_is_as
 SECRET = "not-for-the-log-1234567890"
 SAYS_IT = {
     "reason": "echo {} >&2; exit 2",
-    "reason that is cut": "P=$(printf '%03985d' 0); echo '{{\"decision\":\"block\",\"reason\":\"'$P{}'\"}}'",
+    "reason that is cut": 'P=$(printf \'%03985d\' 0); echo \'{{"decision":"block","reason":"\'$P{}\'"}}\'',
     "stderr that is cut": "printf %s {} >&2; printf %01990d 0 >&2; exit 2",
-    "code": "echo '{{\"decision\":\"block\",\"code\":\"{}\"}}'",
-    "message": "echo '{{\"systemMessage\":\"{}\"}}'",
+    "code": 'echo \'{{"decision":"block","code":"{}"}}\'',
+    "message": 'echo \'{{"systemMessage":"{}"}}\'',
     "failure": "echo {} >&2; exit 5",
 }
 
@@ -253,7 +252,9 @@ def test_a_secret_that_a_plugin_keeps_is_masked_in_the_log(
     runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", SECRET)
-    (tmp_path / "keeps.py").write_text("import os\ndef keep(payload, ctx):\n    ctx.state['it'] = os.environ['TOKEN']\n")
+    (tmp_path / "keeps.py").write_text(
+        "import os\ndef keep(payload, ctx):\n    ctx.state['it'] = os.environ['TOKEN']\n"
+    )
     keeps = HookEntry(
         name="keeps",
         on=["effect_pre_attempt"],
@@ -265,3 +266,31 @@ def test_a_secret_that_a_plugin_keeps_is_masked_in_the_log(
 
     (kept,) = [decision.state for decision in runs.only(HookDecided).decisions]
     assert kept.value == {"it": "[secret TOKEN]"}
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"argv": "ls"}, {"argw": ["ls"]}, {"argv": ["a\0b"]}, {"argv": ["true"], "script": "true"}]
+)
+def test_an_input_that_no_file_could_give_is_the_hooks_fault(runs: Runs, tmp_path: Path, given: Any) -> None:
+    wrong = policy(tmp_path, "effect_pre_attempt", answer={"modify": {"input": given}})
+
+    report = run(runs, sh("a", f"touch {tmp_path / 'out'}"), hooks=[wrong])
+
+    assert report.status.exit_code == 3
+    assert runs.only(NodeFailed).error.error_class == "hook_error"
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_input_without_the_place_of_a_secret_is_the_hooks_fault(runs: Runs, tmp_path: Path) -> None:
+    wrong = policy(tmp_path, "effect_pre_attempt", answer={"modify": {"input": {"argv": ["true"]}}}, on_error="ignore")
+
+    step = msgspec.structs.replace(
+        shell("a", "cat", secrets=["HOME"]), input={"argv": ["cat"], "stdin": "${secrets.HOME}"}
+    )
+
+    report = run(runs, step, hooks=[wrong])
+
+    assert report.status.exit_code == 0
+    (decision,) = runs.only(HookDecided).decisions
+    assert decision.outcome == "ignored_error"
+    assert "leads nowhere" in (decision.reason or "")

@@ -49,9 +49,7 @@ class CommandHook:
         started = time.perf_counter()
         try:
             ended = _masked(await self.run(floor.document), floor.dispatch)
-            answer: Answer | HookFault = read_answer(
-                ended, floor.document, self.timeout_ms, self.listener.declared_as
-            )
+            answer: Answer | HookFault = read_answer(ended, floor.document, self.timeout_ms, self.listener.declared_as)
         except HookFault as fault:
             answer = fault
         floor.hear(self.listener, answer, round((time.perf_counter() - started) * 1000, 3))
