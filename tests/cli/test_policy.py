@@ -217,3 +217,13 @@ def test_nothing_to_complain_about_is_said_too(cli: CommandLine) -> None:
     assert cli.hooks("doctor").out == "No problems.\n"
     assert cli.hooks("policy", "list").out == "There are no hooks.\n"
     assert not Path(cli.runs).exists()
+
+
+@pytest.mark.parametrize("words", [["list", "notes.yaml"], ["test", "Budget", "--workflow", "notes.yaml"]])
+def test_what_a_hook_prints_is_no_part_of_the_document(notes: CommandLine, words: list[str]) -> None:
+    notes.write("budget.py", "print('loading')\n" + BUDGET.replace("if payload", "print('asked')\n        if payload"))
+
+    ended = notes.hooks("policy", *words, "--json")
+
+    assert ended.document["schema"].startswith("hooks.")
+    assert "loading" in ended.err

@@ -23,7 +23,7 @@ from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.policies import Policies, declared_policies, named
 from hooks_cli.recorded_payloads import Recorded, recorded_payloads
 from hooks_cli.render.policies import listing_document, listing_text, trial_document, trial_text
-from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal
+from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal, stdout_kept_for_results
 
 HooksFiles = Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")]
 _EXIT = {"block": 3, "ask": 4, "would_block": 3, "would_ask": 4, "error": 1, "ignored_error": 1}
@@ -49,7 +49,8 @@ def list_(
 ) -> int:
     """List the hooks by hook point, in the order they are asked: where each comes from, and what is wrong with it."""
     policies = declared_policies(file, hooks or ()) if run is None else _pinned(run, runs_dir)
-    document = asyncio.run(listing_document(policies))
+    with stdout_kept_for_results():
+        document = asyncio.run(listing_document(policies))
     if as_json:
         emit_json(document)
     else:
@@ -82,7 +83,8 @@ def try_(
         raise UsageError("--sample, --payload and --run exclude each other.", fix="Leave all but one out.")
     recorded = recorded_payloads(find_run(runs_directory(runs_dir), run)) if run is not None else None
     policies = _with_those_of_the_run(declared_policies(file, hooks or ()), recorded, name)
-    trial = asyncio.run(_tried(policies, named(policies, name), _wanted_point(on), payload, recorded, seq))
+    with stdout_kept_for_results():
+        trial = asyncio.run(_tried(policies, named(policies, name), _wanted_point(on), payload, recorded, seq))
     document = trial_document(trial)
     if as_json:
         emit_json(document)

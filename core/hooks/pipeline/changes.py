@@ -86,14 +86,20 @@ def _copied(value: Any) -> Json:
     return value
 
 
-def _check_use(name: str, value: Json, accepts: Callable[[str, Json], str | None]) -> None:
-    if name == "format" and value is not None:
-        import jsonschema_rs
+def why_no_schema(value: Json) -> str | None:
+    """Why the value cannot be used as a JSON Schema; None if it can."""
+    import jsonschema_rs
 
-        try:
-            jsonschema_rs.Draft202012Validator(value, retriever=_refuse_remote)
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            raise HookFault(f"'format' is no JSON Schema: {str(error).splitlines()[0]}") from error
+    try:
+        jsonschema_rs.Draft202012Validator(value, retriever=_refuse_remote)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        return str(error).splitlines()[0]
+    return None
+
+
+def _check_use(name: str, value: Json, accepts: Callable[[str, Json], str | None]) -> None:
+    if name == "format" and value is not None and (reason := why_no_schema(value)):
+        raise HookFault(f"'format' is no JSON Schema: {reason}")
     if reason := accepts(name, value):
         raise HookFault(f"{name!r} cannot be used: {reason}")
 

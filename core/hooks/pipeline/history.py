@@ -34,7 +34,6 @@ from hooks.ids import ActivityId
 from hooks.kernel.state import RunState, WaitState
 from hooks.pipeline import effect_payloads, payloads, run_payloads
 from hooks.pipeline.dispatch import PayloadDocument
-from hooks.pipeline.effective import bound_input
 from hooks.pipeline.payload_parts import Occasion, Resolve, RunOccasion
 
 
@@ -76,9 +75,7 @@ def _of_attempt(
 
 
 def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> PayloadDocument:
-    return effect_payloads.effect_pre_attempt(
-        here, effective_input=bound_input(here), idempotency_key=event.idempotency_key, read_only=False
-    )
+    return effect_payloads.effect_pre_attempt(here, idempotency_key=event.idempotency_key, read_only=False)
 
 
 _MADE: dict[type[AttemptPayload], Callable[[Occasion, Any, int], PayloadDocument]] = {

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, WorkNode
 from hooks.kernel.state import AttemptState
@@ -12,6 +13,7 @@ from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
 from hooks.pipeline.payload_parts import Occasion, RunOccasion
 from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.recorder import Recorder
+from hooks.secrets import Masker
 
 
 def tell_on_stderr(message: str) -> None:
@@ -28,18 +30,23 @@ class HookAsker:
         pipeline: Pipeline,
         recorder: Recorder,
         definition: Workflow,
-        tell: Callable[[str], None] = tell_on_stderr,
+        masker: Masker | None,
     ) -> None:
         self.pipeline = pipeline
         self.recorder = recorder
         self.definition = definition
-        self.tell = tell
+        self._mask = _as_it_is if masker is None else masker.mask_value
+
+    def tell(self, message: str) -> None:
+        """Say it on stderr, without secrets."""
+        tell_on_stderr(self._mask(message))
 
     async def ask(self, dispatch: Dispatch) -> Verdict:
         if not self.pipeline.listens(dispatch.hook, dispatch.subject):
             return Verdict()
         await self.recorder.commit()
-        verdict = await self.pipeline.dispatch(dispatch)
+        # Whatever the question, hooks neither see secrets nor have them recorded.
+        verdict = await self.pipeline.dispatch(replace(dispatch, mask=self._mask))
         for message in verdict.messages:
             self.tell(message)
         if verdict.decided is not None:
@@ -69,3 +76,7 @@ class HookAsker:
         if isinstance(node, SubagentNode):
             return Subject(workflow, node.id, "AgentStep", agent=node.agent)
         return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -8,25 +8,30 @@ Points that only observe stand in `observers.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from hooks.definition.hook_points import HookType
-from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
+from hooks.definition.model import HostExecutorNode, SubagentNode
 from hooks.events.payloads import ErrorInfo
+from hooks.expressions.secrets import secrets_named
 from hooks.ids import ActivityId
 from hooks.kernel.apply_waits import refusal
 from hooks.kernel.state import AttemptState
+from hooks.pipeline.changes import why_no_schema
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, Subject, Verdict
 from hooks.pipeline.effect_payloads import effect_post_settle, effect_pre_attempt
 from hooks.pipeline.effective import effective_fields, effective_input
 from hooks.pipeline.payload_parts import Occasion
 from hooks.pipeline.payloads import component_post_error, component_post_success, component_pre_execute
 from hooks.pipeline.run_payloads import run_started
+from hooks.runtime.execution_hooks import PreparedCall
 from hooks.runtime.gates import open_ask
 from hooks.runtime.hook_asker import HookAsker
 from hooks.runtime.observers import Observers
 from hooks.runtime.step_errors import NothingMore
-from hooks.secrets import Masker
+
+Prepare: TypeAlias = Callable[[str, Any, str | None], PreparedCall]
+"""Makes a call ready: of which executor, with which input, in which directory. Raises ValueError if it cannot be."""
 
 
 class BlockedByHookError(Exception):
@@ -40,12 +45,12 @@ class BlockedByHookError(Exception):
 class HookPoints:
     """The hook points of a run: around every agent step, executor call and effect, and about the run itself."""
 
-    def __init__(self, asker: HookAsker, *, now: Callable[[], int], masker: Masker | None) -> None:
+    def __init__(self, asker: HookAsker, *, now: Callable[[], int], prepare: Prepare) -> None:
         self._asker = asker
+        self._prepare = prepare
         self._recorder = asker.recorder
         self._definition = asker.definition
         self._now = now
-        self._mask = _as_it_is if masker is None else masker.mask_value
         self._honoured = {agent.name: agent.honoured_options for agent in asker.definition.agents}
         self.observers = Observers(asker)
 
@@ -69,9 +74,7 @@ class HookPoints:
             await self._require(
                 HookType.EFFECT_PRE_ATTEMPT,
                 occasion,
-                lambda: effect_pre_attempt(
-                    occasion, effective_input=effective_input(occasion), idempotency_key=key, read_only=read_only
-                ),
+                lambda: effect_pre_attempt(occasion, idempotency_key=key, read_only=read_only),
             )
         return effective_input(occasion)
 
@@ -141,8 +144,7 @@ class HookPoints:
                 attempt_id=attempt.attempt_id,
                 node_id=attempt.node_id,
                 logged=attempt.hooks,
-                accepts=self._accepts(occasion.node),
-                mask=self._mask,
+                accepts=self._accepts(occasion),
             )
         )
 
@@ -187,31 +189,54 @@ class HookPoints:
 
     # ---- what a dispatch is about ----------------------------------------------------------------------------------
 
-    def _accepts(self, node: WorkNode) -> Callable[[str, Any], str | None]:
-        """What a hook may set is what a file may set: only options that the step's agent honours.
+    def _accepts(self, occasion: Occasion) -> Callable[[str, Any], str | None]:
+        """What a hook may set is what a file may set, as far as only the step, its agent or its executor can tell.
 
         A field that nothing in this version acts on is refused: a hook that believes it has set one would be wrong.
         """
 
         def accepts(field: str, value: Any) -> str | None:
+            node = occasion.node
             if field in _NOT_YET:
                 return "setting it is not supported yet"
-            if field == "input" and isinstance(node, HostExecutorNode) and node.read_only:
-                return "the input of a read-only call cannot be changed"
-            if field != "model_options" or not isinstance(node, SubagentNode):
-                return None
-            honoured = self._honoured[node.agent]
-            unknown = sorted(set(value) - honoured)
-            if not unknown:
-                return None
-            known = ", ".join(sorted(honoured)) or "none"
-            return f"agent {node.agent} does not honour {', '.join(unknown)} (it honours: {known})"
+            if field == "input" and isinstance(node, HostExecutorNode):
+                return self._why_not_call(occasion, node, value)
+            if field == "input" and isinstance(node, SubagentNode):
+                return self._why_not_draw(node, value)
+            if field == "model_options" and isinstance(node, SubagentNode):
+                return self._why_not_options(node, value)
+            return None
 
         return accepts
 
+    def _why_not_call(self, occasion: Occasion, node: HostExecutorNode, value: Any) -> str | None:
+        if node.read_only:
+            return "the input of a read-only call cannot be changed"
+        component = occasion.component
+        try:
+            prepared = self._prepare(node.executor, value, component.cwd)
+            named = secrets_named(prepared.parsed_input, component.secret_pointers)
+        except ValueError as error:
+            return str(error)
+        strange = sorted(set(named) - set(node.secrets))
+        return f"the step does not list the secret {strange[0]}" if strange else None
+
+    def _why_not_draw(self, node: SubagentNode, value: Any) -> str | None:
+        if value.keys() != {"prompt", "model_options", "format"}:
+            return "it has prompt, model_options and format, and nothing else"
+        if not isinstance(value["prompt"], str) or not isinstance(value["model_options"], dict):
+            return "prompt is text, and model_options an object"
+        if value["format"] is not None and (reason := why_no_schema(value["format"])) is not None:
+            return f"format is no JSON Schema: {reason}"
+        return self._why_not_options(node, value["model_options"])
+
+    def _why_not_options(self, node: SubagentNode, value: Any) -> str | None:
+        honoured = self._honoured[node.agent]
+        unknown = sorted(set(value) - honoured)
+        if not unknown:
+            return None
+        known = ", ".join(sorted(honoured)) or "none"
+        return f"agent {node.agent} does not honour {', '.join(unknown)} (it honours: {known})"
+
 
 _NOT_YET = frozenset({"requirements", "strategy", "tool_calls_enabled"})
-
-
-def _as_it_is(value: Any) -> Any:
-    return value
