@@ -52,8 +52,9 @@ def declared_policies(file: str | None, hooks: Sequence[Path] = ()) -> Policies:
 
 
 def named(policies: Policies, name: str) -> HookSetMember:
-    """The one hook of that name. Raises UsageError for none or several."""
+    """The one hook of that name, or of which `name` names a part. Raises UsageError for none or several."""
     found = [member for member in policies.members if member.name == name]
+    found = found or [member for member in policies.members if name.startswith(f"{member.name}.")]
     if len(found) == 1:
         return found[0]
     if found:
