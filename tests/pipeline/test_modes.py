@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookDecided
 from hooks.kernel.state import DecidedHook
@@ -225,6 +227,20 @@ def test_an_if_that_cannot_be_evaluated_is_a_failure_and_never_just_false(files:
 
     assert outcomes(verdict) == ["error"]
     assert reason(verdict).startswith("its `if` cannot be evaluated")
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("payload.atempt > 1", "in a payload of component_pre_execute; did you mean `attempt`?"),
+        (
+            "payload.zzz",
+            "; `hooks schema payload component_pre_execute` has the fields",
+        ),
+    ],
+)
+def test_an_if_over_a_field_that_is_not_there_is_told_what_is(files: HookFiles, condition: str, hint: str) -> None:
+    assert reason(asked(files, files.python("return None", condition=condition))).endswith(hint)
 
 
 # ---- background ----------------------------------------------------------------------------------------------------
