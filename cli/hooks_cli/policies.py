@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hooks.definition.config import load_config, load_hooks_file
+from hooks.definition.hook_points import HookType
 from hooks.definition.model import HookEntry
 from hooks.errors import UsageError
 from hooks.events.payloads import HookSetMember
@@ -49,6 +50,23 @@ def declared_policies(file: str | None, hooks: Sequence[Path] = ()) -> Policies:
     for path in hooks:
         entries += load_hooks_file(path)
     return Policies(members_as_declared(entries), workflow_id)
+
+
+async def loading_faults(policies: Policies) -> list[tuple[HookSetMember, str]]:
+    """The hooks in Python that cannot be loaded or opened, and why. Loads them, which runs their modules."""
+    here = Path.cwd()
+    pipeline = policies.pipeline(
+        run_id="", run_directory=here, working_directory=here, transcript=here / "events.jsonl"
+    )
+    await pipeline.open()
+    try:
+        listeners = [listener for point in HookType for listener in pipeline.listeners(point)]
+        found = {
+            id(each.member): (each.member, fault) for each in listeners if (fault := pipeline.chain.fault_of(each))
+        }
+        return list(found.values())
+    finally:
+        await pipeline.close()
 
 
 def named(policies: Policies, name: str) -> HookSetMember:

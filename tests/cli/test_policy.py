@@ -224,6 +224,21 @@ def test_doctor_and_list_flag_files_that_would_fail(notes: CommandLine) -> None:
         assert f"  ! {hook}: {problem}" in listed
 
 
+def test_doctor_loads_python_hooks_and_list_tells_a_problem_once(notes: CommandLine) -> None:
+    notes.write("broken.py", "from hooks import PluginSet\nALL = PluginSet('all')\n")
+    notes.write("more.yaml", "- {python: 'broken.py:ALL'}\n- {python: broken.py}\n- {python: acme}\n")
+
+    doctor = notes.hooks("doctor", "--hooks", "more.yaml", "--json")
+    listed = notes.hooks("policy", "list", "--hooks", "more.yaml").out
+
+    problems = {each["hook"]: each["problem"] for each in doctor.document["problems"]}
+    assert doctor.code == 1
+    assert "A value of type str is no hook: 'all'" in problems["ALL"]
+    assert problems["broken.py"] == """'broken.py' names a file and nothing in it; write "broken.py:function\""""
+    assert problems["acme"].startswith("no plugin 'acme' is installed (entry points of hooks.plugins; there is: ")
+    assert [listed.count(f"  ! {hook}: ") for hook in problems] == [1, 1, 1]
+
+
 def test_doctor_tells_of_a_file_that_cannot_be_used_at_all(notes: CommandLine) -> None:
     (notes.directory / "hours.sh").chmod(0o644)
 

@@ -62,13 +62,17 @@ def _hook(listener: Listener, policies: Policies, fault: str | None) -> dict[str
 def listing_text(document: dict[str, Any]) -> str:
     if not document["points"]:
         return "There are no hooks.\n"
-    return "\n".join(_point_text(point) for point in document["points"])
+    told: set[str] = set()
+    return "\n".join(_point_text(point, told) for point in document["points"])
 
 
-def _point_text(point: dict[str, Any]) -> str:
+def _point_text(point: dict[str, Any], told: set[str]) -> str:
+    """One hook point; of problems only those that were not `told` at an earlier one."""
     rows = [["#", "NAME", "MODE", "PRIORITY", "FROM", "WHAT", "MATCH"]]
     rows += [_row(number, hook) for number, hook in enumerate(point["hooks"], start=1)]
-    problems = [f"  ! {hook['name']}: {problem}" for hook in point["hooks"] for problem in hook["problems"]]
+    found = dict.fromkeys(f"  ! {hook['name']}: {problem}" for hook in point["hooks"] for problem in hook["problems"])
+    problems = [problem for problem in found if problem not in told]
+    told.update(problems)
     return f"{point['point']}\n" + table(rows) + "".join(f"{neutralise(problem)}\n" for problem in problems)
 
 

@@ -1,0 +1,73 @@
+"""What hooks have said in a run, and what a person is asked about on their behalf: only the log tells it whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hooks.events.payloads import HookDecided, HookDecision
+from hooks.runtime.reading import RunView, read_events
+from hooks_cli.recorded_payloads import recorded_payloads
+from hooks_cli.render.node_names import event_place
+
+_SILENT = ("allow", "not_run")
+_TELLING = ("executor", "input", "action", "model_options", "format", "workflow_file")
+"""The fields of a payload that say what would be done, as far as its point has them."""
+
+
+def decision_documents(view: RunView, node: str | None = None) -> list[dict[str, Any]]:
+    """What each hook said other than allow, in order; with `node` only at the place of that name, rounds apart."""
+    return [
+        {
+            "seq": event.seq,
+            "node": place or None,
+            "hook": event.payload.hook,
+            "name": decision.plugin,
+            "outcome": decision.outcome,
+            "reason": decision.reason,
+            "code": decision.code,
+            "changed": _changed(view, decision),
+        }
+        for event in read_events(view.directory)
+        if isinstance(event.payload, HookDecided)
+        for place in [event_place(event.payload)]
+        if node in (None, place)
+        for decision in event.payload.decisions
+        if decision.outcome not in _SILENT
+    ]
+
+
+def asked_about(view: RunView) -> dict[str, dict[str, Any]]:
+    """By wait id, for each open gate that a hook has opened: the hook point, and what would be done if approved."""
+    asks = {wait_id: wait for wait_id, wait in view.state.waits.items() if wait.created.stage == "ask"}
+    if not asks:
+        return {}
+    payloads = recorded_payloads(view.directory).payloads
+    decided = [event.payload for event in read_events(view.directory) if isinstance(event.payload, HookDecided)]
+    about = {}
+    for wait_id, wait in asks.items():
+        point, activity = wait.created.hook, wait.created.work_activity_id
+        shown = [
+            payload.document
+            for payload in payloads
+            if payload.document["hook"] == point and payload.document["activity_id"] == activity
+        ]
+        if not shown:
+            continue
+        attempt = shown[-1]["attempt_id"]
+        changes = {
+            name: view.blobs.resolve(change.after)
+            for each in decided
+            if each.hook == point and each.attempt_id == attempt
+            for decision in each.decisions
+            for name, change in decision.changed.items()
+        }
+        document = {**shown[-1], **changes}
+        about[str(wait_id)] = {"hook": point, **{key: document[key] for key in _TELLING if document.get(key)}}
+    return about
+
+
+def _changed(view: RunView, decision: HookDecision) -> dict[str, Any]:
+    return {
+        name: {"before": view.blobs.resolve(change.before), "after": view.blobs.resolve(change.after)}
+        for name, change in decision.changed.items()
+    }
