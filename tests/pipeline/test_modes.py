@@ -305,6 +305,25 @@ def test_a_background_hook_that_does_not_come_to_an_end_is_lost(files: HookFiles
     assert not Path("/proc", (files.directory / "pid").read_text().strip()).exists()
 
 
+def test_a_background_hook_that_has_spoken_is_not_asked_again_unless_it_is_another_now(files: HookFiles) -> None:
+    def look(reason: str) -> HookEntry:
+        return files.python(f"return block({reason!r})", "look", mode="fire_and_forget")
+
+    async def later(entry: HookEntry, *logged: DecidedHook) -> list[HookDecided]:
+        pipeline = files.pipeline(entry)
+        await pipeline.open()
+        try:
+            await pipeline.dispatch(dispatch_of(logged=logged))
+            return await pipeline.drain()
+        finally:
+            await pipeline.close()
+
+    (first,) = asyncio.run(later(look("seen")))
+
+    assert asyncio.run(later(look("seen"), DecidedHook(5, first))) == []
+    assert len(asyncio.run(later(look("edited"), DecidedHook(5, first)))) == 1
+
+
 def test_a_background_decision_is_not_taken_for_that_of_the_dispatch(files: HookFiles) -> None:
     change = setting(files, "a")
     look = files.python("return block('seen')", "look", mode="fire_and_forget")
