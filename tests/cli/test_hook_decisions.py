@@ -100,3 +100,13 @@ def test_an_empty_hooks_file_is_not_taken_for_a_workflow(notes: CommandLine) -> 
 
     assert ended.code == 2
     assert "hooks.yaml:1:1: the file is empty\n    fix: write `hooks:` and a list\n" in ended.err
+
+
+def test_what_a_hook_says_is_told_once_while_the_run_goes_on_and_again_by_tail(notes: CommandLine) -> None:
+    entries = "- {name: a, on: PreToolUse, argv: [./say.sh]}\n- {name: b, on: PreToolUse, argv: [./patch.sh]}\n"
+
+    ended = notes.hooks(*hooked(notes, entries, say="""echo '{"systemMessage": "hello"}'""", patch=PATCH))
+
+    assert ended.err.count("hello") == 1
+    assert "  save: effect_pre_attempt: b changed\n" in ended.err
+    assert "effect_pre_attempt: b changed; a: hello" in notes.hooks("tail", ended.run_id, "--no-follow").out
