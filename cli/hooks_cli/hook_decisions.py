@@ -16,6 +16,8 @@ _TELLING = ("executor", "input", "action", "model_options", "format", "workflow_
 
 def decision_documents(view: RunView, node: str | None = None) -> list[dict[str, Any]]:
     """What each hook said other than allow, in order; with `node` only at the place of that name, rounds apart."""
+    if not view.state.hook_set:
+        return []
     return [
         {
             "seq": event.seq,

@@ -110,3 +110,17 @@ def test_what_a_hook_says_is_told_once_while_the_run_goes_on_and_again_by_tail(n
     assert ended.err.count("hello") == 1
     assert "  save: effect_pre_attempt: b changed\n" in ended.err
     assert "effect_pre_attempt: b changed; a: hello" in notes.hooks("tail", ended.run_id, "--no-follow").out
+
+
+def test_an_approved_call_is_the_one_that_was_shown_and_its_hooks_are_not_asked_again(notes: CommandLine) -> None:
+    entries = "- {on: PreToolUse, argv: [./more.sh]}\n- {on: PreToolUse, argv: [./ask.sh]}\n"
+    more = "echo asked >> asked.txt; jq '{patch: {input: {content: (.input.content + \"!\")}}}'"
+    run_id = notes.hooks(*hooked(notes, entries, more=more, ask=ASK)).run_id
+    shown = notes.hooks("show", run_id, "--gates", "--json").document["gates"][0]["about"]["input"]["content"]
+
+    notes.hooks("approve", run_id)
+    ended = notes.hooks("recover", run_id)
+
+    assert ended.code == 0, ended.err
+    assert (notes.directory / "a.txt").read_text() == shown == "first!"
+    assert (notes.directory / "asked.txt").read_text() == "asked\n"

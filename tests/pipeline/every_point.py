@@ -68,7 +68,7 @@ def _run_finished() -> dict[str, Any]:
 def _effect_pre_attempt() -> dict[str, Any]:
     here = occasion(started_run(), "publish")
     return effect_payloads.effect_pre_attempt(
-        here, effective_input={"path": "NOTES.md"}, idempotency_key=KEY, read_only=False
+        here, bound_input={"path": "NOTES.md"}, idempotency_key=KEY, read_only=False
     )
 
 

@@ -14,7 +14,7 @@ from hooks.pipeline.payload_parts import Occasion, attempt_fields, error_value
 
 
 def effect_pre_attempt(
-    occasion: Occasion, *, effective_input: Json, idempotency_key: str, read_only: bool, ordinal: int = 1
+    occasion: Occasion, *, bound_input: Json, idempotency_key: str, read_only: bool, ordinal: int = 1
 ) -> PayloadDocument:
     """Before an effect is permitted: the input as component_pre_execute has left it, before any hook here."""
     return {
@@ -22,7 +22,7 @@ def effect_pre_attempt(
         "executor": _executor(occasion),
         "idempotency_key": idempotency_key,
         "read_only": read_only,
-        "input": effective_input,
+        "input": bound_input,
     }
 
 

@@ -93,13 +93,13 @@ def _call(here: Occasion, node: HostExecutorNode) -> PayloadDocument:
         epoch=attempt.epoch,
     )
     return effect_payloads.effect_pre_attempt(
-        here, effective_input=bound_input(here), idempotency_key=key, read_only=node.read_only
+        here, bound_input=bound_input(here), idempotency_key=key, read_only=node.read_only
     )
 
 
 def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> PayloadDocument:
     return effect_payloads.effect_pre_attempt(
-        here, effective_input=bound_input(here), idempotency_key=event.idempotency_key, read_only=False
+        here, bound_input=bound_input(here), idempotency_key=event.idempotency_key, read_only=False
     )
 
 

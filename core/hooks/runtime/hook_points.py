@@ -18,7 +18,7 @@ from hooks.kernel.apply_waits import refusal
 from hooks.kernel.state import AttemptState
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, Subject, Verdict
 from hooks.pipeline.effect_payloads import effect_post_settle, effect_pre_attempt
-from hooks.pipeline.effective import effective_fields, effective_input
+from hooks.pipeline.effective import bound_input, effective_fields, effective_input
 from hooks.pipeline.payload_parts import Occasion
 from hooks.pipeline.payloads import component_post_error, component_post_success, component_pre_execute
 from hooks.pipeline.run_payloads import run_started
@@ -70,7 +70,7 @@ class HookPoints:
                 HookType.EFFECT_PRE_ATTEMPT,
                 occasion,
                 lambda: effect_pre_attempt(
-                    occasion, effective_input=effective_input(occasion), idempotency_key=key, read_only=read_only
+                    occasion, bound_input=bound_input(occasion), idempotency_key=key, read_only=read_only
                 ),
             )
         return effective_input(occasion)
