@@ -6,7 +6,6 @@ from typing import Any
 
 from hooks.events.payloads import HookDecided, HookDecision
 from hooks.runtime.reading import RunView, read_events
-from hooks_cli.recorded_payloads import recorded_payloads
 from hooks_cli.render.node_names import event_place
 
 _SILENT = ("allow", "not_run")
@@ -43,6 +42,9 @@ def asked_about(view: RunView) -> dict[str, dict[str, Any]]:
     asks = {wait_id: wait for wait_id, wait in view.state.waits.items() if wait.created.stage == "ask"}
     if not asks:
         return {}
+    # Payloads bring pydantic, whose import costs more than all else that `show` does; few runs wait for an ask.
+    from hooks_cli.recorded_payloads import recorded_payloads
+
     payloads = recorded_payloads(view.directory).payloads
     decided = [event.payload for event in read_events(view.directory) if isinstance(event.payload, HookDecided)]
     about = {}
