@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from hooks.definition.model import HostExecutorNode
 from hooks.events.payloads import HookDecided, HookDecision
+from hooks.ids import ActivityId
 from hooks.runtime.reading import RunView, read_events
 from hooks_cli.render.node_names import event_place
 
 _SILENT = ("allow", "not_run")
-_TELLING = ("executor", "input", "action", "model_options", "format", "workflow_file")
-"""The fields of a payload that say what would be done, as far as its point has them."""
 
 
 def decision_documents(view: RunView, node: str | None = None) -> list[dict[str, Any]]:
@@ -42,31 +42,22 @@ def asked_about(view: RunView) -> dict[str, dict[str, Any]]:
     asks = {wait_id: wait for wait_id, wait in view.state.waits.items() if wait.created.stage == "ask"}
     if not asks:
         return {}
-    # Payloads bring pydantic, whose import costs more than all else that `show` does; few runs wait for an ask.
-    from hooks_cli.recorded_payloads import recorded_payloads
-
-    payloads = recorded_payloads(view.directory).payloads
     decided = [event.payload for event in read_events(view.directory) if isinstance(event.payload, HookDecided)]
     about = {}
     for wait_id, wait in asks.items():
-        point, activity = wait.created.hook, wait.created.work_activity_id
-        shown = [
-            payload.document
-            for payload in payloads
-            if payload.document["hook"] == point and payload.document["activity_id"] == activity
-        ]
-        if not shown:
+        attempt = view.state.open.get(ActivityId(wait.created.work_activity_id or ""))
+        if attempt is None or attempt.component is None:
             continue
-        attempt = shown[-1]["attempt_id"]
+        node, bound = view.state.definition_of(attempt), view.blobs.resolve(attempt.component.bound)
+        call = {"executor": node.executor, "input": bound} if isinstance(node, HostExecutorNode) else {"prompt": bound}
         changes = {
             name: view.blobs.resolve(change.after)
             for each in decided
-            if each.hook == point and each.attempt_id == attempt
+            if each.hook == wait.created.hook and each.attempt_id == attempt.attempt_id
             for decision in each.decisions
             for name, change in decision.changed.items()
         }
-        document = {**shown[-1], **changes}
-        about[str(wait_id)] = {"hook": point, **{key: document[key] for key in _TELLING if document.get(key)}}
+        about[str(wait_id)] = {"hook": wait.created.hook, **call, **changes}
     return about
 
 
