@@ -30,17 +30,19 @@ from hooks.events.payloads import (
     WaitDeadlineExceeded,
     WaitResolved,
 )
-from hooks.ids import ActivityId
+from hooks.ids import ActivityId, RevisionId, idempotency_key
 from hooks.kernel.state import RunState, WaitState
 from hooks.pipeline import effect_payloads, payloads, run_payloads
 from hooks.pipeline.dispatch import PayloadDocument
 from hooks.pipeline.payload_parts import Occasion, Resolve, RunOccasion
 
 
-def payload_after(
+def payloads_after(
     state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
-) -> PayloadDocument | None:
-    """The payload that `event` is the occasion for, if for any; `state` has the event folded in.
+) -> list[PayloadDocument]:
+    """The payloads that `event` is the occasion for; `state` has the event folded in.
+
+    A call is shown as it was bound, so that those that were blocked, or need no permit, have a payload as well.
 
     `gates` are the gates that were open before it, by id. Of what belongs to an attempt that is over with this very
     event nothing can be told any more.
@@ -48,30 +50,48 @@ def payload_after(
     run = RunOccasion(state, workflow, resolve)
     match event.payload:
         case RunStarted():
-            return run_payloads.run_started(run)
+            return [run_payloads.run_started(run)]
         case ResumeStarted():
-            return run_payloads.run_resumed(run, event.timestamp, ordinal=len(state.sessions) - 1)
+            return [run_payloads.run_resumed(run, event.timestamp, ordinal=len(state.sessions) - 1)]
         case RunSucceeded() | RunFailed() | RunBlocked() | RunCancelled() as ended:
-            return run_payloads.run_finished(run, ended, event.timestamp)
+            return [run_payloads.run_finished(run, ended, event.timestamp)]
         case WaitCreated() as created:
-            return run_payloads.wait_created(run, created, event.timestamp)
+            return [run_payloads.wait_created(run, created, event.timestamp)]
         case WaitResolved() | WaitDeadlineExceeded() as answer:
-            return run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)
+            return [run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)]
         case AttemptPayload() as payload if ActivityId(payload.activity_id) in state.open:
             return _of_attempt(state, workflow, payload, event.timestamp, resolve)
         case _:
-            return None
+            return []
 
 
 def _of_attempt(
     state: RunState, workflow: Workflow, payload: AttemptPayload, at: int, resolve: Resolve
-) -> PayloadDocument | None:
+) -> list[PayloadDocument]:
     attempt = state.open[ActivityId(payload.activity_id)]
     node = state.definition_of(attempt)
     make = _MADE.get(type(payload))
     if make is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
-        return None
-    return make(Occasion(state, workflow, node, attempt, resolve), payload, at)
+        return []
+    here = Occasion(state, workflow, node, attempt, resolve)
+    made = [make(here, payload, at)]
+    if isinstance(payload, ComponentStarted) and isinstance(node, HostExecutorNode):
+        made.append(_call(here, node))
+    return made
+
+
+def _call(here: Occasion, node: HostExecutorNode) -> PayloadDocument:
+    state, attempt = here.state, here.attempt
+    assert state.created is not None
+    key = idempotency_key(
+        run_id=state.run_id,
+        workflow_id=here.workflow.workflow_id,
+        revision_id=RevisionId(state.created.revision_id),
+        node_id=attempt.node_id,
+        activity_id=attempt.activity_id,
+        epoch=attempt.epoch,
+    )
+    return effect_payloads.effect_pre_attempt(here, idempotency_key=key, read_only=node.read_only)
 
 
 def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> PayloadDocument:
@@ -94,10 +114,13 @@ OCCASIONS: dict[HookType, tuple[str, ...]] = {
     HookType.COMPONENT_PRE_EXECUTE: ("componentStarted",),
     HookType.COMPONENT_POST_SUCCESS: ("componentSucceeded",),
     HookType.COMPONENT_POST_ERROR: ("componentFailed",),
-    HookType.EFFECT_PRE_ATTEMPT: ("effectAttempted",),
+    HookType.EFFECT_PRE_ATTEMPT: ("componentStarted", "effectAttempted"),
     HookType.EFFECT_POST_SETTLE: ("effectSettled",),
     HookType.EFFECT_RECONCILED: ("reconcileResult",),
     HookType.WAIT_CREATED: ("waitCreated",),
     HookType.WAIT_RESOLVED: ("waitResolved", "waitDeadlineExceeded"),
 }
-"""By hook point: the types of the events that are its occasion. Those not named have none in a log yet."""
+"""By hook point: the types of the events that are its occasion. Those not named have none in a log yet.
+
+A draw that has consequences is shown at effectAttempted only.
+"""

@@ -20,7 +20,7 @@ from hooks.callables import CallableError, in_thread, load_named
 from hooks.definition.durations import spelt
 from hooks.definition.hook_points import RULES, HookType, known_points
 from hooks.definition.model import HookEntry
-from hooks.entry_points import load_entry_point
+from hooks.entry_points import load_entry_point, registered_names
 from hooks.errors import UsageError, describe_exception
 from hooks.events.payloads import HookSetMember
 from hooks.jsonio import canonical
@@ -134,7 +134,10 @@ def _plugins(reference: str, base: Path, name: str) -> list[RegisteredPlugin]:
         return plugins_of(load_named(reference, base), name)
     item = load_entry_point(GROUP, reference)
     if item is None:
-        raise HookFault(f"no plugin {reference!r} is installed (entry points of {GROUP})")
+        if reference.endswith(".py"):
+            raise HookFault(f'{reference!r} names a file and nothing in it; write "{reference}:function"')
+        installed = ", ".join(sorted(registered_names(GROUP))) or "none"
+        raise HookFault(f"no plugin {reference!r} is installed (entry points of {GROUP}; there is: {installed})")
     return plugins_of(item, name)
 
 

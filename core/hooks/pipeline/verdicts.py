@@ -38,6 +38,7 @@ class AskPerson:
 
 
 Opinion: TypeAlias = Modify | Block | AskPerson | None
+"""What a hook in Python may return; None is "nothing to say"."""
 
 
 def modify(**fields: Any) -> Modify:

@@ -12,6 +12,7 @@ from hooks.kernel.state import AttemptState
 from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
 from hooks.pipeline.payload_parts import Occasion, RunOccasion
 from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.subjects import subject_of, subject_of_step
 from hooks.runtime.recorder import Recorder
 from hooks.secrets import Masker
 
@@ -63,19 +64,10 @@ class HookAsker:
         return Occasion(self.recorder.state, self.definition, node, attempt, self.recorder.resolve)
 
     def subject_of(self, node_id: str | None) -> Subject:
-        for scope in self.recorder.state.scopes.values():
-            if node_id and node_id in scope.graph.position:
-                node = scope.graph.nodes[scope.graph.position[node_id]]
-                if isinstance(node, SubagentNode | HostExecutorNode):
-                    return self.subject(node)
-                return Subject(self.definition.workflow_id, node.id)
-        return Subject(self.definition.workflow_id)
+        return subject_of(self.definition, self.recorder.state, node_id)
 
     def subject(self, node: WorkNode) -> Subject:
-        workflow = self.definition.workflow_id
-        if isinstance(node, SubagentNode):
-            return Subject(workflow, node.id, "AgentStep", agent=node.agent)
-        return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
+        return subject_of_step(self.definition, node)
 
 
 def _as_it_is(value: Any) -> Any:
