@@ -80,7 +80,9 @@ def test_the_python_hook_it_shows_does_what_it_says(tmp_path: Path, steps: int, 
         "workflow_id: w\nversion: 1\n"
         "agents: {a: {kind: command, argv: [printf, '%s'], options: {temperature: ['t={value}']}}}\n"
         "hooks: [{python: './budget.py:Budget'}]\n"
-        "nodes: {a: {agent: a, prompt: plain}}\n",
+        "nodes:\n"
+        "  read: {executor: shell, read_only: true, input: {argv: ['true']}}\n"
+        "  a: {agent: a, prompt: plain, depends: [read]}\n",
     )
 
     ended = cli.hooks("run", "w.yaml")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hooks.definition.config import load_config, load_hooks_file
+from hooks.definition.hook_points import HookType
 from hooks.definition.model import HookEntry
 from hooks.errors import UsageError
 from hooks.events.payloads import HookSetMember
@@ -51,9 +52,27 @@ def declared_policies(file: str | None, hooks: Sequence[Path] = ()) -> Policies:
     return Policies(members_as_declared(entries), workflow_id)
 
 
+async def loading_faults(policies: Policies) -> list[tuple[HookSetMember, str]]:
+    """The hooks in Python that cannot be loaded or opened, and why. Loads them, which runs their modules."""
+    here = Path.cwd()
+    pipeline = policies.pipeline(
+        run_id="", run_directory=here, working_directory=here, transcript=here / "events.jsonl"
+    )
+    await pipeline.open()
+    try:
+        listeners = [listener for point in HookType for listener in pipeline.listeners(point)]
+        found = {
+            id(each.member): (each.member, fault) for each in listeners if (fault := pipeline.chain.fault_of(each))
+        }
+        return list(found.values())
+    finally:
+        await pipeline.close()
+
+
 def named(policies: Policies, name: str) -> HookSetMember:
-    """The one hook of that name. Raises UsageError for none or several."""
+    """The one hook of that name, or of which `name` names a part. Raises UsageError for none or several."""
     found = [member for member in policies.members if member.name == name]
+    found = found or [member for member in policies.members if name.startswith(f"{member.name}.")]
     if len(found) == 1:
         return found[0]
     if found:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hooks.events.payloads import HookDecided
+from hooks.pipeline.dispatch import Subject
 from hooks.pipeline.history import payloads_after
+from hooks.pipeline.subjects import subject_of
 from hooks.runtime.reading import Folding, read_events
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.policies import Policies
@@ -14,24 +17,42 @@ from hooks_cli.policies import Policies
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A run, its hooks as it has pinned them, and its payloads, each with the seq of its occasion."""
+    """A run, its hooks as it has pinned them, and its payloads in order."""
 
     run_id: str
     directory: Path
     working_directory: Path
     policies: Policies
-    payloads: list[tuple[int, dict[str, Any]]]
+    payloads: list[RecordedPayload]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPayload:
+    """A payload, the event that is its occasion or tells what was decided on it, and what it is about."""
+
+    seq: int
+    subject: Subject
+    document: dict[str, Any]
 
 
 def recorded_payloads(directory: RunDirectory) -> Recorded:
-    """Fold the run's log and make the payload of every event that is the occasion for one."""
+    """Fold the run's log and make the payloads of every event that is the occasion for some."""
     folding, blobs = Folding(directory), directory.blob_store()
-    payloads = []
+    payloads: list[RecordedPayload] = []
+    newest: dict[tuple[str, str | None], RecordedPayload] = {}
     gates: dict[str, Any] = {}
     for event in read_events(directory):
         folding.receive(event)
-        documents = payloads_after(folding.state, folding.definition, event, blobs.resolve, gates)
-        payloads += [(event.seq, document) for document in documents]
+        for document in payloads_after(folding.state, folding.definition, event, blobs.resolve, gates):
+            subject = subject_of(folding.definition, folding.state, document["node_id"])
+            made = RecordedPayload(event.seq, subject, document)
+            newest[document["hook"], document["attempt_id"]] = made
+            payloads.append(made)
+        if isinstance(event.payload, HookDecided):
+            # The number a person sees beside a decision is that of this event, not of its occasion.
+            decided_on = newest.get((event.payload.hook, event.payload.attempt_id))
+            if decided_on is not None:
+                payloads.append(replace(decided_on, seq=event.seq))
         gates = dict(folding.state.waits)
     created = folding.state.created
     assert created is not None, "a log that was folded begins with runCreated"

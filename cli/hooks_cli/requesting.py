@@ -16,6 +16,9 @@ from hooks_cli.render.run_end import end_document
 from hooks_cli.render.streams import emit_json, say
 from hooks_cli.render.text import neutralise
 
+_LOOK = "`hooks show {0}` tells how it stands."
+_FIX = {"NotAllowed": "Answer with `--by NAME`; `hooks show {0} --gates` names who may."}
+
 
 def require_granted(answer: Answer) -> None:
     """Raise what a request that was not granted means: RefusedError, or QueuedError while nobody has answered."""
@@ -28,7 +31,7 @@ def require_granted(answer: Answer) -> None:
             run=run_id,
         )
     if answer.refusal is not None:
-        raise RefusedError(answer.refusal.reason, fix=f"`hooks show {run_id}` tells how it stands.", run=run_id)
+        raise RefusedError(answer.refusal.reason, fix=_FIX.get(answer.refusal.code, _LOOK).format(run_id), run=run_id)
 
 
 def tell_granted(answer: Answer, what: str, facts: dict[str, Any], *, schema: str, as_json: bool) -> int:

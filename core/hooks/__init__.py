@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from hooks.pipeline.sampling_points import SamplingRepairPayload as SamplingRepairPayload
     from hooks.pipeline.sampling_points import ValidationPostCheckPayload as ValidationPostCheckPayload
     from hooks.pipeline.sampling_points import ValidationPreCheckPayload as ValidationPreCheckPayload
+    from hooks.pipeline.verdicts import Opinion as Opinion
     from hooks.pipeline.verdicts import PluginViolationError as PluginViolationError
     from hooks.pipeline.verdicts import ask as ask
     from hooks.pipeline.verdicts import block as block
@@ -99,6 +100,7 @@ _DEFINED_IN = {
     "HookType": "hooks.definition.hook_points",
     "HooksError": "hooks.errors",
     "OpenRun": "hooks.runtime.runs",
+    "Opinion": "hooks.pipeline.verdicts",
     "Plugin": "hooks.pipeline.plugins",
     "PluginMode": "hooks.definition.hook_points",
     "PluginSet": "hooks.pipeline.plugins",

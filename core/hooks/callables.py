@@ -65,6 +65,9 @@ def load_named(reference: str, base: Path) -> Any:
             found = getattr(found, part)
         except AttributeError:
             raise CallableError(f"{reference!r}: {place} has no {name!r}.{_did_you_mean(part, found)}") from None
+        except Exception as error:
+            what = f"looking for {name!r} in {place} failed: {describe_exception(error)}"
+            raise CallableError(f"{reference!r}: {what}") from error
     return found
 
 
@@ -72,7 +75,8 @@ async def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> An
     """What the function returns: an async one is awaited here, a sync one runs in a daemon thread.
 
     Context variables are seen by both. Cancelled, a sync function is abandoned and runs on unobserved. A function that
-    raises SystemExit, or CancelledError when nobody cancelled it, raises CallableError instead: it must not end us.
+    raises SystemExit or KeyboardInterrupt, or CancelledError when nobody cancelled it, raises CallableError instead: it
+    must not end us.
     """
     if _is_async(function):
         return await _await(function(*args, **kwargs))
@@ -124,7 +128,7 @@ def _run(work: Callable[[], Any]) -> _Ending:
 async def _await(awaitable: Any) -> Any:
     try:
         return await awaitable
-    except SystemExit as error:
+    except (SystemExit, KeyboardInterrupt) as error:
         raise _caused_by(error) from error
     except asyncio.CancelledError as error:
         task = asyncio.current_task()

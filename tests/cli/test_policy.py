@@ -126,6 +126,59 @@ def test_a_hook_is_tried_on_what_happened(notes: CommandLine) -> None:
     assert (pinned.code, pinned.document["outcome"]) == (0, "allow")
 
 
+def test_a_hook_is_tried_on_calls_that_were_blocked_and_on_those_that_are_read_only(notes: CommandLine) -> None:
+    script(notes, "hours.sh", "exit 2")
+    notes.write("read.yaml", WORKFLOW.replace("    input:", "    read_only: true\n    input:"))
+
+    for file in ("notes.yaml", "read.yaml"):
+        run_id = notes.hooks("run", file).run_id
+        decided = next(line["seq"] for line in notes.log_lines(run_id) if line["type"] == "hookDecided")
+        newest = notes.hooks("policy", "test", "hours", "--run", run_id, "--json")
+        at_event = notes.hooks("policy", "test", "hours", "--run", run_id, "--seq", str(decided))
+
+        assert (newest.code, newest.document["node"], newest.document["outcome"]) == (3, "say", "block")
+        assert at_event.out.splitlines()[1] == f"on: event {decided}, say"
+
+
+def test_a_hook_is_tried_on_the_first_step_it_would_have_been_asked_about(notes: CommandLine) -> None:
+    notes.write(
+        "two.yaml",
+        """\
+workflow_id: two
+version: 1
+nodes:
+  save: {executor: file, input: {path: a.txt, content: a}}
+  one: {executor: shell, depends: [save], input: {argv: [echo, one]}}
+  two: {executor: shell, depends: [one], input: {argv: [echo, two]}}
+""",
+    )
+    notes.write(
+        "more.yaml",
+        "- {name: shell, on: PreToolUse, argv: [./hours.sh], match: {executor: shell}, if: payload.node_id != 'one'}\n"
+        "- {name: never, on: PreToolUse, argv: [./hours.sh], match: {executor: shell}, if: 'false'}\n",
+    )
+    run_id = notes.hooks("run", "two.yaml").run_id
+    seq = next(line["seq"] for line in notes.log_lines(run_id) if line["type"] == "effectAttempted")
+
+    tried = notes.hooks("policy", "test", "shell", "--run", run_id, "--hooks", "more.yaml", "--json")
+    of_file = notes.hooks("policy", "test", "shell", "--run", run_id, "--seq", str(seq), "--hooks", "more.yaml")
+    never = notes.hooks("policy", "test", "never", "--run", run_id, "--hooks", "more.yaml")
+
+    assert tried.document["node"] == "two"
+    assert of_file.code == 7
+    assert f"Event {seq} (save) of run {run_id} is not what its `match` chooses." in of_file.err
+    assert "never at effect_pre_attempt (sequential): not asked, its `if` is false" in never.out
+
+
+def test_one_hook_of_a_plugin_is_tried_by_the_name_that_list_shows(notes: CommandLine) -> None:
+    tried = notes.hooks("policy", "test", "Budget.before", "--workflow", "notes.yaml")
+    missing = notes.hooks("policy", "test", "Budget.befor", "--workflow", "notes.yaml")
+
+    assert "Budget.before at effect_pre_attempt (sequential): allow" in tried.out
+    assert missing.code == 2
+    assert "There is Budget.end at run_finished, Budget.before at effect_pre_attempt." in missing.err
+
+
 def test_a_hook_that_is_not_there_is_an_error_that_names_those_that_are(notes: CommandLine) -> None:
     ended = notes.hooks("policy", "test", "hour", "--workflow", "notes.yaml")
 
@@ -169,6 +222,21 @@ def test_doctor_and_list_flag_files_that_would_fail(notes: CommandLine) -> None:
     assert {(each["hook"], each["problem"]) for each in doctor.document["problems"]} == expected
     for hook, problem in expected:
         assert f"  ! {hook}: {problem}" in listed
+
+
+def test_doctor_loads_python_hooks_and_list_tells_a_problem_once(notes: CommandLine) -> None:
+    notes.write("broken.py", "from hooks import PluginSet\nALL = PluginSet('all')\n")
+    notes.write("more.yaml", "- {python: 'broken.py:ALL'}\n- {python: broken.py}\n- {python: acme}\n")
+
+    doctor = notes.hooks("doctor", "--hooks", "more.yaml", "--json")
+    listed = notes.hooks("policy", "list", "--hooks", "more.yaml").out
+
+    problems = {each["hook"]: each["problem"] for each in doctor.document["problems"]}
+    assert doctor.code == 1
+    assert "A value of type str is no hook: 'all'" in problems["ALL"]
+    assert problems["broken.py"] == """'broken.py' names a file and nothing in it; write "broken.py:function\""""
+    assert problems["acme"].startswith("no plugin 'acme' is installed (entry points of hooks.plugins; there is: ")
+    assert [listed.count(f"  ! {hook}: ") for hook in problems] == [1, 1, 1]
 
 
 def test_doctor_tells_of_a_file_that_cannot_be_used_at_all(notes: CommandLine) -> None:
@@ -217,3 +285,13 @@ def test_nothing_to_complain_about_is_said_too(cli: CommandLine) -> None:
     assert cli.hooks("doctor").out == "No problems.\n"
     assert cli.hooks("policy", "list").out == "There are no hooks.\n"
     assert not Path(cli.runs).exists()
+
+
+@pytest.mark.parametrize("words", [["list", "notes.yaml"], ["test", "Budget", "--workflow", "notes.yaml"]])
+def test_what_a_hook_prints_is_no_part_of_the_document(notes: CommandLine, words: list[str]) -> None:
+    notes.write("budget.py", "print('loading')\n" + BUDGET.replace("if payload", "print('asked')\n        if payload"))
+
+    ended = notes.hooks("policy", *words, "--json")
+
+    assert ended.document["schema"].startswith("hooks.")
+    assert "loading" in ended.err

@@ -112,6 +112,21 @@ def test_a_hooks_file_is_held_to_the_same_rules(tmp_path: Path) -> None:
             "there is: `a`",
         ),
         (
+            "{on: PreToolUse, argv: [x], match: {executor: Bash|Write}}",
+            "`match.executor`: `Bash|Write` is a tool of CLI agents and no executor",
+            "write `executor: [shell, file]`",
+        ),
+        (
+            "{on: PreToolUse, argv: [x], match: {node: a|b}}",
+            "`match.node`: `a|b` matches nothing: it is a glob",
+            "write `node: [a, b]`",
+        ),
+        (
+            "{on: PreToolUse, argv: [x], match: {component_type: agent_step}}",
+            "`match.component_type`: there is no `agent_step`",
+            "there is `AgentStep`, `HostExecutorCall`",
+        ),
+        (
             "{on: component_pre_execute, argv: [x], final: true, mode: audit}",
             "a final hook has the last word, which `audit` never has",
             "leave `mode` out",
@@ -182,3 +197,27 @@ def test_a_node_cannot_have_a_hook_of_the_run() -> None:
 )
 def test_the_file_a_command_consists_of(argv: list[str], file: str | None) -> None:
     assert file_of_command(argv) == file
+
+
+@pytest.mark.parametrize(("match", "glob"), [("node: b", "b"), ("executor: file", "file")])
+def test_a_hook_of_a_node_that_would_never_be_asked_about_that_node_is_refused(match: str, glob: str) -> None:
+    nodes = f"""\
+nodes:
+  a:
+    executor: shell
+    input: {{argv: [x]}}
+    hooks: [{{on: PreToolUse, argv: [x], match: {{{match}}}}}]
+  b: {{executor: file, input: {{path: x, content: x}}}}
+"""
+
+    problem = only_problem(HEAD + nodes)
+
+    assert problem.message == f"`match.{match.split(':')[0]}`: `{glob}` matches nothing in the node `a`"
+
+
+def test_a_tool_name_of_cli_agents_is_refused_where_no_workflow_is_known_too(tmp_path: Path) -> None:
+    file = tmp_path / "hooks.yaml"
+    file.write_text("- {on: PreToolUse, argv: [x], match: {executor: Bash}}\n")
+
+    with pytest.raises(DefinitionError, match="`Bash` is a tool of CLI agents and no executor"):
+        load_hooks_file(file)

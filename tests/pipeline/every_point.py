@@ -79,9 +79,7 @@ def _run_finished() -> dict[str, Any]:
 
 def _effect_pre_attempt() -> dict[str, Any]:
     here = occasion(started_run(), "publish")
-    return effect_payloads.effect_pre_attempt(
-        here, effective_input={"path": "NOTES.md"}, idempotency_key=KEY, read_only=False
-    )
+    return effect_payloads.effect_pre_attempt(here, idempotency_key=KEY, read_only=False)
 
 
 def _effect_post_settle() -> dict[str, Any]:

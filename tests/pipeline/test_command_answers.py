@@ -168,3 +168,18 @@ def test_whatever_a_command_does_is_an_answer_or_its_failure(stdout: bytes, exit
         return
     assert not timed_out
     assert exit == 0 or (exit == 2 and isinstance(answer.opinion, Block))
+
+
+def test_a_no_behind_a_byte_order_mark_is_a_no() -> None:
+    stdout = b"\xef\xbb\xbf" + json.dumps({"decision": "block", "reason": "no"}).encode()
+
+    answer = read_answer(Ended(exit=0, stdout=stdout, stderr=b""), DOCUMENT, 1_000, "component_pre_execute")
+
+    assert answer.opinion == Block("no")
+
+
+def test_an_answer_in_utf_16_is_none() -> None:
+    stdout = json.dumps({"decision": "block"}).encode("utf-16")
+
+    with pytest.raises(HookFault, match="UTF-16"):
+        read_answer(Ended(exit=0, stdout=stdout, stderr=b""), DOCUMENT, 1_000, "component_pre_execute")

@@ -6,6 +6,8 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookDecided
 from hooks.kernel.state import DecidedHook
@@ -227,6 +229,20 @@ def test_an_if_that_cannot_be_evaluated_is_a_failure_and_never_just_false(files:
     assert reason(verdict).startswith("its `if` cannot be evaluated")
 
 
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("payload.atempt > 1", "in a payload of component_pre_execute; did you mean `attempt`?"),
+        (
+            "payload.zzz",
+            "; `hooks schema payload component_pre_execute` has the fields",
+        ),
+    ],
+)
+def test_an_if_over_a_field_that_is_not_there_is_told_what_is(files: HookFiles, condition: str, hint: str) -> None:
+    assert reason(asked(files, files.python("return None", condition=condition))).endswith(hint)
+
+
 # ---- background ----------------------------------------------------------------------------------------------------
 
 
@@ -287,6 +303,25 @@ def test_a_background_hook_that_does_not_come_to_an_end_is_lost(files: HookFiles
         ("function", "lost"),
     ]
     assert not Path("/proc", (files.directory / "pid").read_text().strip()).exists()
+
+
+def test_a_background_hook_that_has_spoken_is_not_asked_again_unless_it_is_another_now(files: HookFiles) -> None:
+    def look(reason: str) -> HookEntry:
+        return files.python(f"return block({reason!r})", "look", mode="fire_and_forget")
+
+    async def later(entry: HookEntry, *logged: DecidedHook) -> list[HookDecided]:
+        pipeline = files.pipeline(entry)
+        await pipeline.open()
+        try:
+            await pipeline.dispatch(dispatch_of(logged=logged))
+            return await pipeline.drain()
+        finally:
+            await pipeline.close()
+
+    (first,) = asyncio.run(later(look("seen")))
+
+    assert asyncio.run(later(look("seen"), DecidedHook(5, first))) == []
+    assert len(asyncio.run(later(look("edited"), DecidedHook(5, first)))) == 1
 
 
 def test_a_background_decision_is_not_taken_for_that_of_the_dispatch(files: HookFiles) -> None:

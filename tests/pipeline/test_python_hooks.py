@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.pipeline.builders import HookFiles, appears, document_at, outcomes, reason
+from hooks.pipeline import eager
+from tests.pipeline.builders import HookFiles, appears, dispatch_of, document_at, outcomes, reason
 
 
 def asked(files: HookFiles, *entries: Any, **question: Any) -> Any:
@@ -391,3 +392,136 @@ def test_a_module_is_named_as_well_as_a_file(files: HookFiles) -> None:
 
     assert outcomes(verdict) == ["error"]
     assert "block() takes text" in reason(verdict)
+
+
+@pytest.mark.parametrize("word", ["def", "async def"])
+@pytest.mark.parametrize("waits", ["", "await asyncio.sleep(0.001); "], ids=["at once", "later"])
+@pytest.mark.parametrize(
+    "raised", ["KeyboardInterrupt", "SystemExit", "GeneratorExit", "Own", "asyncio.CancelledError"]
+)
+@pytest.mark.parametrize("mode", ["sequential", "concurrent"])
+def test_what_would_end_the_loop_is_a_failure_of_the_hook(
+    files: HookFiles, word: str, waits: str, raised: str, mode: str
+) -> None:
+    body = "" if word == "def" else waits
+    entry = files.python(
+        f"class Own(BaseException):\n    pass\n{word} hook_(payload):\n    {body}raise {raised}", mode=mode
+    )
+
+    verdict = asked(files, entry)
+
+    assert outcomes(verdict) == ["error"]
+    assert reason(verdict) == f"raised {raised.split('.')[-1]}"
+
+
+NEVER_ENDS = """
+    async def hook_(payload):
+        while True:
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                pass
+"""
+
+
+def test_a_hook_that_will_not_end_is_given_up(files: HookFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "CLEAN_UP_S", 0.02)
+    entry = files.python(NEVER_ENDS, timeout_ms=20)
+
+    assert reason(asked(files, entry)) == "no answer within its timeout of 20ms"
+
+
+def test_a_hook_in_the_background_that_will_not_end_is_lost(files: HookFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(eager, "CLEAN_UP_S", 0.02)
+    entry = files.python(NEVER_ENDS, mode="fire_and_forget")
+
+    async def ask_and_drain() -> Any:
+        pipeline = files.pipeline(entry)
+        await pipeline.open()
+        await pipeline.dispatch(dispatch_of())
+        return await pipeline.drain(0.01)
+
+    ((decision,),) = [decided.decisions for decided in asyncio.run(ask_and_drain())]
+    assert decision.outcome == "lost"
+
+
+def test_a_hook_may_clean_up_when_it_is_told_to_end(files: HookFiles) -> None:
+    entry = files.python(
+        """
+        async def hook_(payload):
+            try:
+                await asyncio.sleep(60)
+            finally:
+                await asyncio.sleep(0.001)
+                open("cleaned", "w").close()
+        """.replace('"cleaned"', repr(str(files.directory / "cleaned"))),
+        timeout_ms=20,
+    )
+
+    assert reason(asked(files, entry)) == "no answer within its timeout of 20ms"
+    assert (files.directory / "cleaned").exists()
+
+
+def test_a_time_limit_of_the_hook_itself_is_its_own_affair(files: HookFiles) -> None:
+    entry = files.python(
+        """
+        async def hook_(payload):
+            try:
+                async with asyncio.timeout(0.001):
+                    try:
+                        await asyncio.sleep(60)
+                    finally:
+                        await asyncio.sleep(0.001)
+            except TimeoutError:
+                return block("took too long")
+        """
+    )
+
+    assert reason(asked(files, entry)) == "took too long"
+
+
+@pytest.mark.parametrize("raised", ["KeyboardInterrupt", "SystemExit", "GeneratorExit"])
+@pytest.mark.parametrize("word", ["def", "async def"])
+def test_a_plugin_that_would_end_the_driver_when_it_is_opened_has_failed(
+    files: HookFiles, word: str, raised: str
+) -> None:
+    files.module(
+        "opens.py",
+        f"""
+        class Opens(Plugin):
+            {word} open(self):
+                raise {raised}
+            @hook("component_pre_execute")
+            def look(self, payload):
+                pass
+        """,
+    )
+
+    assert raised in reason(asked(files, files.entry("opens", python="opens.py:Opens")))
+
+
+def test_a_module_that_fails_when_it_is_looked_into_has_failed(files: HookFiles) -> None:
+    files.module("odd.py", "def __getattr__(name):\n    raise RuntimeError('odd')")
+
+    assert "RuntimeError: odd" in reason(asked(files, files.entry("odd", python="odd.py:hook_")))
+
+
+def test_what_a_plugin_kept_when_it_failed_is_saved_with_its_next_decision(files: HookFiles) -> None:
+    files.module(
+        "counts.py",
+        """
+        class Counts(Plugin):
+            @hook("component_pre_execute", priority=1)
+            def wrong(self, payload, ctx):
+                ctx.state["n"] = 1
+                return {"decision": "block"}
+            @hook("component_pre_execute", priority=2)
+            def right(self, payload, ctx):
+                pass
+        """,
+    )
+
+    verdict = asked(files, files.entry("counts", python="counts.py:Counts", on_error="ignore"))
+
+    assert outcomes(verdict) == ["ignored_error", "allow"]
+    assert verdict.decided.decisions[1].state.value == {"n": 1}

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from hooks.definition.model import Gate, HookEntry
 from hooks.events.payloads import EffectAttempted, HookDecided, NodeFailed, WaitCreated
 from hooks.runtime.requests import Answer, answer_gate
 from hooks.storage.verify import verify_run
-from tests.runtime.runs import Runs, agent_step, append, sh
+from tests.runtime.runs import Runs, agent_step, append, sh, shell
 
 TIMEOUT_MS = 20_000
 
@@ -179,3 +181,116 @@ def test_an_audit_hook_sees_what_was_blocked(runs: Runs, tmp_path: Path) -> None
 
     (payload,) = seen(tmp_path, "auditor")
     assert payload["verdict"]["outcome"] == "block"
+
+
+APPEND_ANOTHER = """
+import json, sys
+open({seen!r}, "a").write("seen\\n")
+given = json.load(sys.stdin)["input"]
+print(json.dumps({{"modify": {{"input": {{**given, "content": given["content"] + "!"}}}}}}))
+"""
+
+
+def test_a_change_that_builds_on_what_was_there_is_made_once_when_a_person_is_asked(runs: Runs, tmp_path: Path) -> None:
+    """What a hook of the point has made of the input must not be shown to it as the input when the run goes on."""
+    script, seen_by = tmp_path / "more.py", tmp_path / "more.seen"
+    script.write_text(APPEND_ANOTHER.format(seen=str(seen_by)))
+    more = HookEntry(
+        name="more",
+        on=["effect_pre_attempt"],
+        argv=[sys.executable, str(script)],
+        declared_in=str(tmp_path / "workflow.yaml"),
+    )
+    asks = policy(tmp_path, "effect_pre_attempt", answer=ASK, name="asks")
+    report = run(runs, append("a", tmp_path / "out", "x"), hooks=[more, asks])
+    assert report.status.exit_code == 4
+
+    answer(runs, approved=True)
+
+    assert runs.recover().status.exit_code == 0
+    assert (tmp_path / "out").read_text() == "x!"
+    assert seen_by.read_text() == "seen\n"
+    assert len(seen(tmp_path, "asks")) == 1
+    assert runs.types.count("hookDecided") == 1
+
+
+SECRET = "not-for-the-log-1234567890"
+SAYS_IT = {
+    "reason": "echo {} >&2; exit 2",
+    "reason that is cut": 'P=$(printf \'%03985d\' 0); echo \'{{"decision":"block","reason":"\'$P{}\'"}}\'',
+    "stderr that is cut": "printf %s {} >&2; printf %01990d 0 >&2; exit 2",
+    "code": 'echo \'{{"decision":"block","code":"{}"}}\'',
+    "message": 'echo \'{{"systemMessage":"{}"}}\'',
+    "failure": "echo {} >&2; exit 5",
+}
+
+
+@pytest.mark.parametrize("point", ["run_started", "effect_pre_attempt", "run_finished"])
+@pytest.mark.parametrize("body", SAYS_IT.values(), ids=SAYS_IT.keys())
+def test_a_secret_that_a_hook_says_is_masked_at_every_point(
+    runs: Runs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    point: str,
+    body: str,
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    script = tmp_path / "tells.sh"
+    script.write_text(body.format("$TOKEN" if "'" not in body else "'$TOKEN'"))
+    tells = HookEntry(name="tells", on=[point], argv=["sh", str(script)], declared_in=str(tmp_path / "workflow.yaml"))
+
+    run(runs, sh("a", "true", secrets=["TOKEN"]), hooks=[tells])
+
+    assert "hookDecided" in runs.types
+    assert SECRET[:10].encode() not in runs.directory.log.read_bytes()
+    assert SECRET[-10:].encode() not in runs.directory.log.read_bytes()
+    assert SECRET[:10] not in "".join(capfd.readouterr())
+
+
+def test_a_secret_that_a_plugin_keeps_is_masked_in_the_log(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    (tmp_path / "keeps.py").write_text(
+        "import os\ndef keep(payload, ctx):\n    ctx.state['it'] = os.environ['TOKEN']\n"
+    )
+    keeps = HookEntry(
+        name="keeps",
+        on=["effect_pre_attempt"],
+        python="keeps.py:keep",
+        declared_in=str(tmp_path / "workflow.yaml"),
+    )
+
+    run(runs, sh("a", "true", secrets=["TOKEN"]), hooks=[keeps])
+
+    (kept,) = [decision.state for decision in runs.only(HookDecided).decisions]
+    assert kept.value == {"it": "[secret TOKEN]"}
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"argv": "ls"}, {"argw": ["ls"]}, {"argv": ["a\0b"]}, {"argv": ["true"], "script": "true"}]
+)
+def test_an_input_that_no_file_could_give_is_the_hooks_fault(runs: Runs, tmp_path: Path, given: Any) -> None:
+    wrong = policy(tmp_path, "effect_pre_attempt", answer={"modify": {"input": given}})
+
+    report = run(runs, sh("a", f"touch {tmp_path / 'out'}"), hooks=[wrong])
+
+    assert report.status.exit_code == 3
+    assert runs.only(NodeFailed).error.error_class == "hook_error"
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_input_without_the_place_of_a_secret_is_the_hooks_fault(runs: Runs, tmp_path: Path) -> None:
+    wrong = policy(tmp_path, "effect_pre_attempt", answer={"modify": {"input": {"argv": ["true"]}}}, on_error="ignore")
+
+    step = msgspec.structs.replace(
+        shell("a", "cat", secrets=["HOME"]), input={"argv": ["cat"], "stdin": "${secrets.HOME}"}
+    )
+
+    report = run(runs, step, hooks=[wrong])
+
+    assert report.status.exit_code == 0
+    (decision,) = runs.only(HookDecided).decisions
+    assert decision.outcome == "ignored_error"
+    assert "leads nowhere" in (decision.reason or "")

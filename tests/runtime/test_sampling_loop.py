@@ -206,10 +206,8 @@ def test_requirements_that_a_hook_removed_are_seen_to_be_gone(runs: Runs, tmp_pa
 def test_the_schema_of_a_step_is_checked_whatever_a_hook_does(runs: Runs, tmp_path: Path) -> None:
     writer = scripted(tmp_path, "writer", ["no json"])
     step = agent_step("a", agent="writer", output_schema={"type": "object"}, requirements=[GOOD])
-    plan: dict[str, Any] = {
-        "component_pre_execute 1": {"requirements": []},
-        "validation_pre_check 1": {"requirements": []},
-    }
+    nothing: dict[str, list[str]] = {"requirements": []}
+    plan = {"component_pre_execute 1": nothing, "validation_pre_check 1": nothing}
 
     report = runs.run(step, agents=[writer], hook_entries=[looking(tmp_path, plan)])
 

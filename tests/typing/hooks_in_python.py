@@ -13,6 +13,7 @@ from hooks import (
     EffectPreAttemptPayload,
     HookContext,
     HookType,
+    Opinion,
     Plugin,
     PluginMode,
     PluginSet,
@@ -23,7 +24,7 @@ from hooks import (
     modify,
 )
 from hooks.pipeline.payload_base import HookPayload
-from hooks.pipeline.verdicts import AskPerson, Block, Modify, Opinion
+from hooks.pipeline.verdicts import AskPerson, Block, Modify
 
 
 @hook(HookType.COMPONENT_PRE_EXECUTE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +17,7 @@ from hooks.pipeline.inspection import file_faults, member_faults
 from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import RunDirectory, list_runs
 from hooks_cli.options import AsJson, RunsDir, runs_directory
-from hooks_cli.policies import declared_policies
+from hooks_cli.policies import declared_policies, loading_faults
 from hooks_cli.render.streams import emit, emit_json
 from hooks_cli.render.text import neutralise
 
@@ -29,7 +30,8 @@ def doctor(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Check the files of hooks: those declared, and those that unfinished runs have pinned. Exits 1 for a problem."""
+    """Check hooks: the files of those declared, and of those that unfinished runs have pinned; Python hooks that are
+    declared are loaded as well. Exits 1 for a problem."""
     problems = [*_of_declared(files or [None], hooks or []), *_of_runs(runs_directory(runs_dir))]
     if as_json:
         emit_json({"schema": "hooks.doctor/1", "problems": problems})
@@ -42,15 +44,18 @@ def _of_declared(files: list[str] | list[None], hooks: list[Path]) -> Iterator[d
     told = set()
     for file in files:
         try:
-            members = declared_policies(file, hooks).members
+            policies = declared_policies(file, hooks)
         except DefinitionError as error:
             yield from (_problem(None, problem.message, str(problem.place)) for problem in error.problems)
             continue
-        for member in members:
-            where = (member.name, member.declared_in)
+        in_files = [(member, fault) for member in policies.members for fault in file_faults(_entry(member))]
+        without_file = {id(member) for member, _ in in_files}
+        in_loading = [each for each in asyncio.run(loading_faults(policies)) if id(each[0]) not in without_file]
+        for member, fault in [*in_files, *in_loading]:
+            where = (member.name, member.declared_in, fault)
             if where not in told:
                 told.add(where)
-                yield from (_problem(member.name, fault, member.declared_in) for fault in file_faults(_entry(member)))
+                yield _problem(member.name, fault, member.declared_in)
 
 
 def _of_runs(runs_dir: Path) -> Iterator[dict[str, Any]]:

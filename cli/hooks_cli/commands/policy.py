@@ -12,18 +12,18 @@ import typer
 
 from hooks.definition.hook_points import HookType, point_named
 from hooks.errors import NotFoundError, UsageError
-from hooks.events.payloads import HookSetMember
 from hooks.pipeline.history import OCCASIONS
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.samples import SAMPLE_INPUTS, sample_payload
-from hooks.pipeline.trial import Trial, try_hook
+from hooks.pipeline.trial import try_hook
+from hooks.pipeline.verdicts import HookFault
 from hooks.storage.run_directory import find_run
 from hooks_cli.failures import EXIT_CODES
 from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.policies import Policies, declared_policies, named
-from hooks_cli.recorded_payloads import Recorded, recorded_payloads
+from hooks_cli.recorded_payloads import Recorded, RecordedPayload, recorded_payloads
 from hooks_cli.render.policies import listing_document, listing_text, trial_document, trial_text
-from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal
+from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal, stdout_kept_for_results
 
 HooksFiles = Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")]
 _EXIT = {"block": 3, "ask": 4, "would_block": 3, "would_ask": 4, "error": 1, "ignored_error": 1}
@@ -49,7 +49,8 @@ def list_(
 ) -> int:
     """List the hooks by hook point, in the order they are asked: where each comes from, and what is wrong with it."""
     policies = declared_policies(file, hooks or ()) if run is None else _pinned(run, runs_dir)
-    document = asyncio.run(listing_document(policies))
+    with stdout_kept_for_results():
+        document = asyncio.run(listing_document(policies))
     if as_json:
         emit_json(document)
     else:
@@ -82,13 +83,13 @@ def try_(
         raise UsageError("--sample, --payload and --run exclude each other.", fix="Leave all but one out.")
     recorded = recorded_payloads(find_run(runs_directory(runs_dir), run)) if run is not None else None
     policies = _with_those_of_the_run(declared_policies(file, hooks or ()), recorded, name)
-    trial = asyncio.run(_tried(policies, named(policies, name), _wanted_point(on), payload, recorded, seq))
-    document = trial_document(trial)
+    with stdout_kept_for_results():
+        document = asyncio.run(_tried(policies, name, _wanted_point(on), payload, recorded, seq))
     if as_json:
         emit_json(document)
     else:
         emit(trial_text(document))
-    return _EXIT.get(trial.decision.outcome, 0)
+    return _EXIT.get(document["outcome"], 0)
 
 
 @policy.command("sample")
@@ -120,20 +121,20 @@ def _pinned(run: str, runs_dir: Path | None) -> Policies:
 
 def _with_those_of_the_run(policies: Policies, recorded: Recorded | None, name: str) -> Policies:
     """A hook that is not declared here may be one that the run has pinned."""
-    if recorded is None or any(member.name == name for member in policies.members):
+    if recorded is None or any(f"{name}.".startswith(f"{member.name}.") for member in policies.members):
         return policies
     return recorded.policies
 
 
 async def _tried(
     policies: Policies,
-    member: HookSetMember,
+    name: str,
     point: HookType | None,
     file: Path | None,
     recorded: Recorded | None,
     seq: int | None,
-) -> Trial:
-    here = Path.cwd()
+) -> dict[str, Any]:
+    member, here = named(policies, name), Path.cwd()
     place = recorded.directory if recorded is not None else here
     only = Policies([member], policies.workflow_id)
     pipeline = only.pipeline(
@@ -144,39 +145,67 @@ async def _tried(
     )
     await pipeline.open()
     try:
-        listeners = [each for known in HookType for each in pipeline.listeners(known) if point in (None, known)]
+        everywhere = [each for known in HookType for each in pipeline.listeners(known)]
+        listeners = [each for each in everywhere if name in (member.name, each.name) and point in (None, each.point)]
         if not listeners:
-            raise UsageError(
-                f"{member.name} is not asked at {point}.", fix=f"See `hooks policy list` for {member.name}."
-            )
-        document = _payload(listeners, file, recorded, seq)
+            parts = ", ".join(dict.fromkeys(f"{each.name} at {each.point}" for each in everywhere))
+            where = f" at {point}" if point is not None else ""
+            raise UsageError(f"There is no {name}{where}.", fix=f"There is {parts}.")
+        if recorded is not None:
+            listener, found = _recorded_payload(listeners, recorded, seq)
+            trial = await try_hook(pipeline.chain, listener, found.document)
+            return trial_document(trial, seq=found.seq, node=found.document["node_id"])
+        document = _payload(listeners, file)
         listener = next(each for each in listeners if each.point == document["hook"])
-        return await try_hook(pipeline.chain, listener, document)
+        return trial_document(await try_hook(pipeline.chain, listener, document))
     finally:
         await pipeline.close()
 
 
-def _payload(
-    listeners: list[Listener], file: Path | None, recorded: Recorded | None, seq: int | None
-) -> dict[str, Any]:
-    points = [listener.point for listener in listeners]
-    if file is not None:
-        document = _read(file)
-        if document.get("hook") not in points:
-            raise UsageError(f"{file} is a payload of {document.get('hook')!r}, where the hook is not asked.")
-        return document
-    if recorded is None:
-        return sample_payload(points[0], _fitting_executor(listeners[0].entry.match.executor))
-    for at, document in recorded.payloads:
-        if document["hook"] in points and seq in (None, at):
-            return document
+def _payload(listeners: list[Listener], file: Path | None) -> dict[str, Any]:
+    if file is None:
+        return sample_payload(listeners[0].point, _fitting_executor(listeners[0].entry.match.executor))
+    document = _read(file)
+    if document.get("hook") not in [listener.point for listener in listeners]:
+        raise UsageError(f"{file} is a payload of {document.get('hook')!r}, where the hook is not asked.")
+    return document
+
+
+def _recorded_payload(
+    listeners: list[Listener], recorded: Recorded, seq: int | None
+) -> tuple[Listener, RecordedPayload]:
+    """The first payload, at event `seq` or anywhere, that the hook would have been asked about; and by which name."""
+    fitting = [
+        (listener, payload)
+        for payload in recorded.payloads
+        for listener in listeners
+        if listener.point == payload.document["hook"] and seq in (None, payload.seq)
+    ]
+    matched = [(listener, payload) for listener, payload in fitting if listener.matches(payload.subject)]
+    if matched:
+        # An `if` that is false for all of them is told, not taken for "there is none".
+        return next((each for each in matched if _is_asked(each[0], each[1].document)), matched[0])
+    points = list(dict.fromkeys(listener.point for listener in listeners))
     events = ", ".join(dict.fromkeys(name for point in points for name in OCCASIONS.get(point, ())))
     where = f"Event {seq}" if seq is not None else "No event"
+    if fitting:
+        why = "what its `match` chooses"
+        node = fitting[0][1].document["node_id"]
+        where += f" ({node})" if seq is not None and node else ""
+    else:
+        why = f"an occasion for {', '.join(points)}"
     raise NotFoundError(
-        f"{where} of run {recorded.run_id} is {'no' if seq is not None else 'an'} occasion for {', '.join(points)}.",
-        fix=f"Occasions are: {events}; `hooks tail {recorded.run_id} --no-follow` lists events.",
+        f"{where} of run {recorded.run_id} is {'not ' if seq is not None else ''}{why}.",
+        fix=f"Occasions are: {events}, and hookDecided; `hooks tail {recorded.run_id} --no-follow` lists events.",
         run=recorded.run_id,
     )
+
+
+def _is_asked(listener: Listener, document: dict[str, Any]) -> bool:
+    try:
+        return listener.applies_to(document)
+    except HookFault:
+        return True  # it fails there, and that is worth seeing
 
 
 def _fitting_executor(globs: list[str]) -> str:

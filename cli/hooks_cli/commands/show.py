@@ -13,6 +13,7 @@ from hooks.runtime.binding import resolve_composite
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.doubts import doubt_documents
+from hooks_cli.hook_decisions import asked_about, decision_documents
 from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import now_ms
@@ -68,6 +69,8 @@ def _document(view: RunView) -> dict[str, Any]:
     return {
         "schema": "hooks.show/1",
         **end_document(view, now_ms()),
+        "gates": _gates(view),
+        "decisions": decision_documents(view),
         "version": view.definition.version,
         "revision_id": created.revision_id,
         "driver": str(view.holder) if view.holder else None,
@@ -91,9 +94,15 @@ def _gates_document(view: RunView) -> dict[str, Any]:
         "status": status.status,
         "exit_code": status.exit_code,
         "next_due_at": iso_time_or_none(status.next_due_at),
-        "gates": gate_documents(view),
+        "gates": _gates(view),
         "next": next_commands(view),
     }
+
+
+def _gates(view: RunView) -> list[dict[str, Any]]:
+    """The open gates; where a hook asks, its subject is a digest, and `about` has what would be done."""
+    about = asked_about(view)
+    return [{**gate, "about": about.get(gate["wait_id"], gate["subject"])} for gate in gate_documents(view)]
 
 
 def _node_document(view: RunView, word: str) -> dict[str, Any]:
@@ -124,6 +133,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         **document,
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
         "doubts": doubt_documents(view, activities),
+        "decisions": decision_documents(view, document["name"]),
         "output": resolve_composite(document["output"], view.blobs.resolve),
         "next": steps_at(state, document["name"]),
     }

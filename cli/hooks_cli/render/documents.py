@@ -96,4 +96,4 @@ def _failure(state: RunState) -> dict[str, Any] | None:
     if found is None:
         return None
     node, error = found
-    return {"node": node, **msgspec.to_builtins(error)}
+    return {"node": node or None, **msgspec.to_builtins(error)}

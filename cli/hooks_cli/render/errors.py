@@ -19,6 +19,11 @@ def error_text(error: ErrorInfo) -> str:
     return f"{error.error_code}: {error.error_message}"
 
 
+def placed_error_text(place: str | None, error: ErrorInfo) -> str:
+    """The same with the place it comes from; that of the run itself has none."""
+    return f"{place}: {error_text(error)}" if place else error_text(error)
+
+
 def error_document(error: ErrorInfo | None) -> dict[str, Any] | None:
     """An error as the log has it."""
     return None if error is None else msgspec.to_builtins(error)
@@ -54,7 +59,10 @@ def doubt_reason(reason: str) -> str:
 
 
 def last_error(state: RunState) -> tuple[str, ErrorInfo] | None:
-    """The error that decides how the run ends, else why it is in doubt, else the newest; with its place."""
+    """The error that decides how the run ends, else why it is in doubt, else the newest; with its place, which is
+    empty where the run itself was refused."""
+    if state.refusal is not None:
+        return "", state.refusal
     if state.root.failure is not None:
         return _origin(state, state.root, state.root.failure.node_id), state.root.failure.error
     for activity_id in state.in_doubt:

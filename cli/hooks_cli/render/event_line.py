@@ -85,7 +85,11 @@ def _of_run(payload: Payload) -> str:
         case RequestRefused():
             return f"{payload.request}: {payload.code}: {payload.reason}"
         case HookDecided():
-            return f"{payload.hook}: {payload.verdict} {hook_reasons(payload)}"
+            told = [
+                *hook_reasons(payload),
+                *(f"{each.plugin}: {text}" for each in payload.decisions for text in each.messages),
+            ]
+            return f"{payload.hook}: {'; '.join(told) or payload.verdict}"
         case _:
             return ""
 
@@ -161,14 +165,13 @@ def _by(who: str, why: str | None) -> str:
     return f"by {who}: {why}" if why else f"by {who}"
 
 
-def hook_reasons(decided: HookDecided) -> str:
-    """Which hooks said something other than allow, and why; what they had to tell beside it."""
-    told = []
-    for decision in decided.decisions:
-        if decision.outcome not in ("allow", "not_run"):
-            told.append(f"{decision.plugin} {decision.outcome}" + (f" ({decision.reason})" if decision.reason else ""))
-        told += [f"{decision.plugin}: {message}" for message in decision.messages]
-    return "; ".join(told)
+def hook_reasons(decided: HookDecided) -> list[str]:
+    """Which hooks said something other than allow, and why."""
+    return [
+        f"{decision.plugin} {decision.outcome}" + (f" ({decision.reason})" if decision.reason else "")
+        for decision in decided.decisions
+        if decision.outcome not in ("allow", "not_run")
+    ]
 
 
 def _span(latency_ms: int) -> str:

@@ -49,6 +49,8 @@ def gate_line(view: RunView, name: str, wait: WaitState) -> str:
     """A gate on one line: its name, what it asks, of whom, and until when."""
     terms = gate_terms(wait.created)
     prompt = str(view.blobs.resolve(wait.created.prompt))
+    if wait.created.stage == "ask":  # one line for each hook that asks
+        prompt = "; ".join(prompt.splitlines())
     return f"{name}: {one_line(prompt, _PROMPT_WIDTH)}{terms}" if prompt else f"{name}{terms}"
 
 
@@ -102,7 +104,7 @@ def _block(document: dict[str, Any]) -> str:
         ("Deadline", f"{deadline}, then {_THEN[document['on_timeout']]}" if deadline else "none"),
         ("Approvers", ", ".join(document["approvers"]) or "anybody"),
         ("Digest", document["digest"]),
-        ("About", _subject(document["subject"])),
+        ("About", _subject(document.get("about", document["subject"]))),
     ]
     lines = "".join(f"{name:<13}{neutralise(value)}\n" for name, value in facts if value)
     return lines + "".join(f"    {line}\n" for line in neutralise_lines(document["prompt"]).splitlines())

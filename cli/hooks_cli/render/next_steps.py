@@ -103,7 +103,7 @@ _SAID_ON = {
 
 def _look_closer(state: RunState, has_logs: HasLogs) -> list[str]:
     found = last_error(state)
-    if found is None:
+    if found is None or not found[0]:
         return [f"hooks show {state.run_id}"]
     name, error = found
     place = shlex.quote(name)

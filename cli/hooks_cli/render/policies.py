@@ -62,13 +62,17 @@ def _hook(listener: Listener, policies: Policies, fault: str | None) -> dict[str
 def listing_text(document: dict[str, Any]) -> str:
     if not document["points"]:
         return "There are no hooks.\n"
-    return "\n".join(_point_text(point) for point in document["points"])
+    told: set[str] = set()
+    return "\n".join(_point_text(point, told) for point in document["points"])
 
 
-def _point_text(point: dict[str, Any]) -> str:
+def _point_text(point: dict[str, Any], told: set[str]) -> str:
+    """One hook point; of problems only those that were not `told` at an earlier one."""
     rows = [["#", "NAME", "MODE", "PRIORITY", "FROM", "WHAT", "MATCH"]]
     rows += [_row(number, hook) for number, hook in enumerate(point["hooks"], start=1)]
-    problems = [f"  ! {hook['name']}: {problem}" for hook in point["hooks"] for problem in hook["problems"]]
+    found = dict.fromkeys(f"  ! {hook['name']}: {problem}" for hook in point["hooks"] for problem in hook["problems"])
+    problems = [problem for problem in found if problem not in told]
+    told.update(problems)
     return f"{point['point']}\n" + table(rows) + "".join(f"{neutralise(problem)}\n" for problem in problems)
 
 
@@ -85,14 +89,17 @@ def _row(number: int, hook: dict[str, Any]) -> list[str]:
 # ---- one hook ------------------------------------------------------------------------------------------------------
 
 
-def trial_document(trial: Trial) -> dict[str, Any]:
-    """What one hook printed and what that means; every key is always there."""
+def trial_document(trial: Trial, *, seq: int | None = None, node: str | None = None) -> dict[str, Any]:
+    """What one hook printed and what that means; `seq` and `node` say on what that happened. Every key is always
+    there."""
     ended, decision = trial.ended, trial.decision
     return {
         "schema": "hooks.policy_test/1",
         "name": trial.listener.name,
         "hook": trial.listener.point.value,
         "mode": trial.listener.mode,
+        "seq": seq,
+        "node": node,
         "asked": trial.was_asked,
         "exit": None if ended is None else ended.exit,
         "timed_out": ended is not None and ended.is_timed_out,
@@ -108,7 +115,10 @@ def trial_document(trial: Trial) -> dict[str, Any]:
 
 
 def trial_text(document: dict[str, Any]) -> str:
-    lines = [f"{document['name']} at {document['hook']} ({document['mode']}): {document['outcome']}"]
+    outcome = document["outcome"] if document["asked"] else "not asked, its `if` is false"
+    lines = [f"{document['name']} at {document['hook']} ({document['mode']}): {outcome}"]
+    if document["seq"] is not None:
+        lines.append(f"on: event {document['seq']}" + (f", {document['node']}" if document["node"] else ""))
     if document["reason"]:
         lines.append(f"reason: {document['reason']}")
     if document["code"]:

@@ -91,7 +91,8 @@ class Progress:
             case CancelRequested():
                 return f"cancel {detail(payload)}"
             case HookDecided(hook=hook):
-                reasons = hook_reasons(payload)
+                # What hooks had to tell beside it was shown when they told it.
+                reasons = "; ".join(hook_reasons(payload))
                 return f"{hook}: {reasons}" if reasons else None
             case _:
                 return None

@@ -6,7 +6,7 @@ from typing import Any
 
 from hooks.runtime.reading import RunView
 from hooks_cli.render.documents import run_document
-from hooks_cli.render.errors import error_text, errors
+from hooks_cli.render.errors import errors, placed_error_text
 from hooks_cli.render.gates import gate_documents, gate_line, open_gates
 from hooks_cli.render.next_steps import in_doubt_places, next_commands
 from hooks_cli.render.text import duration, iso_time, one_line
@@ -29,14 +29,17 @@ def end_text(view: RunView) -> str:
     """The same for a person, without the output."""
     status, state = view.status, view.state
     lines = [_headline(view)]
+    commands = [f"    {command}" for command in next_commands(view)]
     if status.status != "succeeded":
         told = errors(state)[:_MOST_ERRORS]
-        lines.extend(f"  {place}: {one_line(error_text(error), _WIDTH)}" for place, error in told)
+        lines.extend(f"  {one_line(placed_error_text(place, error), _WIDTH)}" for place, error in told)
     if status.status in ("waiting", "running"):
         lines.extend(f"  {gate_line(view, name, wait)}" for name, wait in open_gates(view).items())
     if status.next_due_at is not None:
         lines.append(f"  next due at {iso_time(status.next_due_at)}")
-    lines.extend(f"    {command}" for command in next_commands(view))
+    if commands and status.status in ("failed", "blocked"):
+        lines.append("  Look closer, or try again, with:")
+    lines.extend(commands)
     return "\n".join(lines)
 
 
@@ -56,6 +59,6 @@ def _headline(view: RunView) -> str:
         case _ if state.in_doubt:
             return f"{state.run_id} {status.status} after {took}; {doubt}"
         case "failed" | "blocked":
-            return f"{state.run_id} {status.status} after {took}. Look closer, or try again, with:"
+            return f"{state.run_id} {status.status} after {took}."
         case _:
             return f"{state.run_id} {status.status} in {took}."

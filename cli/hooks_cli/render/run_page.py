@@ -15,6 +15,7 @@ _WIDTH = 400
 _NODE_ERROR_WIDTH = 80
 _OUTPUT_WIDTH = 20_000
 _MOST_ITEMS = 100
+_MOST_DECISIONS = 20
 
 
 def run_page(document: dict[str, Any]) -> str:
@@ -32,11 +33,14 @@ def run_page(document: dict[str, Any]) -> str:
         ("Hooks", ", ".join(hook["name"] for hook in document["hooks"])),
     ]
     parts = [_facts(facts), _nodes(document["nodes"])]
+    if document["decisions"]:
+        parts.append(_decisions(document["decisions"]))
     if document["gates"]:
         parts.append(gates_page(document["gates"]))
     if document["error"]:
         error = document["error"]
-        parts.append(one_line(f"{error['node']}: {error['errorCode']}: {error['errorMessage']}", _WIDTH) + "\n")
+        place = f"{error['node']}: " if error["node"] else ""
+        parts.append(one_line(f"{place}{error['errorCode']}: {error['errorMessage']}", _WIDTH) + "\n")
     return "\n".join([*parts, *_next(document)])
 
 
@@ -59,6 +63,7 @@ def node_page(document: dict[str, Any]) -> str:
         error = document["error"]
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
     parts += map(_doubt, document["doubts"])
+    parts += map(_decision, document["decisions"])
     if document["items"]:
         parts.append(_items(document["items"]))
     if document["body"]:
@@ -98,6 +103,38 @@ def _doubt(document: dict[str, Any]) -> str:
         ("Stdout", document["stdout"]),
     ]
     return _facts(facts)
+
+
+def _decisions(decisions: list[dict[str, Any]]) -> str:
+    """What hooks said, a row for each; what they changed stands on the page of the node."""
+    rows = [
+        [str(each["seq"]), each["node"] or "-", each["hook"], neutralise(each["name"]), each["outcome"], _reason(each)]
+        for each in decisions[-_MOST_DECISIONS:]
+    ]
+    left_out = len(decisions) - len(rows)
+    more = f"… ({left_out:,} before these; --json shows all)\n" if left_out else ""
+    return table([["SEQ", "AT", "ASKED AT", "HOOK", "SAID", "REASON"], *rows]) + more
+
+
+def _decision(decision: dict[str, Any]) -> str:
+    """What one hook said at a node, with the values it changed."""
+    reason = f" ({decision['reason']})" if decision["reason"] else ""
+    lines = [f"{decision['hook']}: {decision['name']}: {decision['outcome']}{reason}"]
+    for name, change in decision["changed"].items():
+        lines += [
+            f"  {name}:",
+            *(f"    {sign} {_json(change[side])}" for sign, side in (("-", "before"), ("+", "after"))),
+        ]
+    return "".join(f"{one_line(line, _OUTPUT_WIDTH)}\n" for line in lines)
+
+
+def _reason(decision: dict[str, Any]) -> str:
+    what = f"changed {', '.join(decision['changed'])}" if decision["changed"] else decision["reason"] or ""
+    return one_line(what, _NODE_ERROR_WIDTH)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _status(document: dict[str, Any]) -> str:

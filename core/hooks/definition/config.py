@@ -87,7 +87,7 @@ def load_hooks_file(path: Path, *, check_files: bool = False) -> list[HookEntry]
 
     With `check_files` the files they name are looked for.
     """
-    source, root = read_source(read_file(path), str(path))
+    source, root = read_source(read_file(path), str(path), "write `hooks:` and a list")
     hooks_node = root
     if not isinstance(root, Sequence):
         fields = read_fields(source, root, _HOOKS_FILE_KEYS, "the hooks file")

@@ -44,6 +44,9 @@ _MATCH_KEYS = Keys("`match`", frozenset({"node", "component_type", "executor", "
 _TARGET_FIX = "write `module:function`, `file.py:function`, or the name of an installed plugin"
 _TARGET = re.compile(r"[A-Za-z0-9_.-]+|.+:[A-Za-z_][A-Za-z0-9_.]*")
 _CEL_NAME = "payload"
+_COMPONENT_TYPES = ("AgentStep", "HostExecutorCall")
+_EXECUTOR_OF_TOOL = {"Bash": "shell", "Write": "file"}
+"""The names under which the scripts of hooks see executors as `tool_name`."""
 _MOST_PRIORITY = 1_000_000
 
 
@@ -85,7 +88,9 @@ def read_hooks(
     return hooks
 
 
-def report_idle_globs(source: Source, hooks: Collection[DeclaredHook], present: dict[str, Collection[str]]) -> None:
+def report_idle_globs(
+    source: Source, hooks: Collection[DeclaredHook], present: dict[str, Collection[str]], within: str = "this workflow"
+) -> None:
     """Report the globs that match nothing of what is present (names by match key): such a hook would never run."""
     for hook in hooks:
         for declared in hook.globs:
@@ -93,7 +98,7 @@ def report_idle_globs(source: Source, hooks: Collection[DeclaredHook], present: 
             if not any(fnmatchcase(name, declared.glob) for name in names):
                 fix = did_you_mean(declared.glob, names) or f"there is: {listed(names)}"
                 source.report(
-                    declared.place, f"`match.{declared.key}`: `{declared.glob}` matches nothing in this workflow", fix
+                    declared.place, f"`match.{declared.key}`: `{declared.glob}` matches nothing in {within}", fix
                 )
 
 
@@ -216,8 +221,25 @@ def _read_match(fields: Fields, label: str) -> tuple[HookMatch, list[DeclaredGlo
         texts = read_texts(fields.source, value, f"`match.{key}`", one=True) or []
         found[key] = texts
         items = value.items if isinstance(value, Sequence) else [value]
-        globs += [DeclaredGlob(key, text, item.start) for text, item in zip(texts, items, strict=False)]
+        for text, item in zip(texts, items, strict=False):
+            if (fault := _never_matching(key, text)) is not None:
+                fields.source.report(item, *fault)
+            else:
+                globs.append(DeclaredGlob(key, text, item.start))
     return HookMatch(**found), globs
+
+
+def _never_matching(key: str, glob: str) -> tuple[str, str] | None:
+    """Message and fix for a glob that matches nothing in any workflow, as matchers of CLI agents would."""
+    parts = glob.split("|")
+    if key == "executor" and any(part in _EXECUTOR_OF_TOOL for part in parts):
+        names = ", ".join(_EXECUTOR_OF_TOOL.get(part, part) for part in parts)
+        return f"`match.executor`: `{glob}` is a tool of CLI agents and no executor", f"write `executor: [{names}]`"
+    if key == "component_type" and not any(fnmatchcase(name, glob) for name in _COMPONENT_TYPES):
+        return f"`match.component_type`: there is no `{glob}`", f"there is {listed(_COMPONENT_TYPES)}"
+    if len(parts) > 1:
+        return f"`match.{key}`: `{glob}` matches nothing: it is a glob", f"write `{key}: [{', '.join(parts)}]`"
+    return None
 
 
 def _unique_name(source: Source, item: Node, entry: HookEntry, names: set[str]) -> str:

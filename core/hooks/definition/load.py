@@ -103,7 +103,8 @@ class _Loader:
         params = self._params()
         agents = self._agents()
         nodes = self._nodes(defaults)
-        hooks = self._hooks() + [hook for node in nodes for hook in node.hooks]
+        of_workflow = self._hooks()
+        hooks = of_workflow + [hook for node in nodes for hook in node.hooks]
         declared = {param.name: param for param in params}
         loop_of = check_loops(source, nodes)
         check_dependencies(source, nodes, loop_of)
@@ -115,7 +116,9 @@ class _Loader:
             check_gates(source, nodes, {**config.agents, **agents})
         check_references(source, nodes, declared, loop_of)
         check_argument_types(source, nodes, declared)
-        report_idle_globs(source, hooks, _present(workflow_id, nodes))
+        report_idle_globs(source, of_workflow, _present(workflow_id, nodes))
+        for node in nodes:
+            report_idle_globs(source, node.hooks, _present(workflow_id, [node]), f"the node `{node.id}`")
         if source.problems:
             return None
         assert workflow_id is not None

@@ -37,7 +37,10 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-def read_source(data: bytes, file: str) -> tuple[Source, Node]:
+_BEGINNING = "write it: a workflow begins with `workflow_id:` and has `nodes:`"
+
+
+def read_source(data: bytes, file: str, fix_of_empty: str = _BEGINNING) -> tuple[Source, Node]:
     """The tree of `data`, and the source that problems are reported to; `file` is its name in messages.
 
     Raises DefinitionError for what cannot be read at all; the problems of the rest are collected in the source.
@@ -45,7 +48,7 @@ def read_source(data: bytes, file: str) -> tuple[Source, Node]:
     source = Source(file, _decode(data, file))
     root = _read_any(source)
     if root is None:
-        raise source.fail(0, "the file is empty", "write it: a workflow begins with `workflow_id:` and has `nodes:`")
+        raise source.fail(0, "the file is empty", fix_of_empty)
     return source, root
 
 

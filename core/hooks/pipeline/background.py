@@ -15,7 +15,7 @@ from hooks.events.payloads import HookDecided
 from hooks.pipeline.deliberation import Noted, decided_of
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, VerdictOutcome
 from hooks.pipeline.floor import Sealed, said_in
-from hooks.pipeline.judging import LOST, NOT_ASKED, decision_on
+from hooks.pipeline.judging import LOST, NOT_ASKED, decision_on, kept, shown
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.verdicts import HookFault
 
@@ -92,5 +92,5 @@ def _noted(question: _Question) -> Noted:
     decision = decision_on(said_in(answer), listener, floor.document, floor.dispatch)
     if isinstance(answer, HookFault):
         return Noted(listener, decision, {}, floor.heard.duration_ms)
-    shown = [floor.dispatch.mask(message) for message in answer.messages]
-    return Noted(listener, decision, {}, floor.heard.duration_ms, shown, answer.state)
+    messages = [shown(message, floor.dispatch) for message in answer.messages]
+    return Noted(listener, decision, {}, floor.heard.duration_ms, messages, kept(answer.state, floor.dispatch))

@@ -119,7 +119,10 @@ class Chain:
 
     def _ask_in_background(self, deliberation: Deliberation, listeners: Sequence[Listener], verdict: Verdict) -> None:
         document, digest = deliberation.final_document(), payload_digest(deliberation.first_document)
+        logged = [each.decided for each in deliberation.dispatch.logged]
         for listener in listeners:
+            if any(_has_been_told(decided, listener, deliberation.dispatch, digest, verdict) for decided in logged):
+                continue
             ask_hook = partial(self.ask_alone, listener)
             self.background.ask(
                 ask_hook, listener, deliberation.dispatch, document, digest=digest, outcome=verdict.outcome
@@ -166,6 +169,19 @@ def _last_logged(dispatch: Dispatch) -> DecidedHook | None:
         if (decided.hook, decided.ordinal) == (dispatch.hook, dispatch.ordinal) and not is_of_background(decided):
             return logged
     return None
+
+
+def _has_been_told(decided: HookDecided, listener: Listener, dispatch: Dispatch, digest: str, verdict: Verdict) -> bool:
+    """Whether `decided` has what this hook in the background said of the same payload and verdict."""
+    return (
+        is_of_background(decided)
+        and (decided.hook, decided.ordinal, decided.payload_digest) == (dispatch.hook, dispatch.ordinal, digest)
+        and decided.verdict == verdict.outcome
+        and any(
+            (decision.plugin, decision.digest) == (listener.name, listener.digest) and decision.outcome != "lost"
+            for decision in decided.decisions
+        )
+    )
 
 
 def _repeatable(

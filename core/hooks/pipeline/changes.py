@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from hooks.definition.output_schema import why_no_schema
 from hooks.errors import JsonBorderError
 from hooks.jsonio import canonical, check
 from hooks.pipeline.dispatch import Json, PayloadDocument
@@ -87,13 +88,8 @@ def _copied(value: Any) -> Json:
 
 
 def _check_use(name: str, value: Json, accepts: Callable[[str, Json], str | None]) -> None:
-    if name == "format" and value is not None:
-        import jsonschema_rs
-
-        try:
-            jsonschema_rs.Draft202012Validator(value, retriever=_refuse_remote)
-        except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-            raise HookFault(f"'format' is no JSON Schema: {str(error).splitlines()[0]}") from error
+    if name == "format" and value is not None and (reason := why_no_schema(value)):
+        raise HookFault(f"'format' is no JSON Schema: {reason}")
     if reason := accepts(name, value):
         raise HookFault(f"{name!r} cannot be used: {reason}")
 
@@ -112,7 +108,3 @@ def _explain_one(problem: ErrorDetails) -> str:
     value = repr(problem["input"])
     shown = value if len(value) <= 80 else f"{value[:80]}…"
     return f"{where} has a value of a wrong type: {problem['msg']}, not {shown}"
-
-
-def _refuse_remote(uri: str) -> Json:
-    raise ValueError(f"{uri!r} is outside the schema; only references within it are followed")

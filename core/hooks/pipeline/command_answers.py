@@ -12,6 +12,7 @@ the stricter one holds. A key that is not known is a failure of the hook: a miss
 
 from __future__ import annotations
 
+import codecs
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,7 +27,7 @@ from hooks.pipeline.command_process import STDOUT_LIMIT, Ended
 from hooks.pipeline.dispatch import Json, PayloadDocument
 from hooks.pipeline.floor import Answer
 from hooks.pipeline.tool_view import input_of_update
-from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion, fit_for_log
+from hooks.pipeline.verdicts import AskPerson, Block, HookFault, Modify, Opinion
 
 BLOCK_EXIT = 2
 _HINTS = {126: " (found, but not executable)", 127: " (a command it calls was not found)"}
@@ -47,10 +48,10 @@ def read_answer(ended: Ended, document: PayloadDocument, timeout_ms: int, event_
         raise HookFault(f"{_ending(ended.exit)}{_said(ended)}")
     if ended.is_stdout_cut:
         raise HookFault(f"it printed more than {STDOUT_LIMIT} bytes on stdout")
-    text = ended.stdout.lstrip()
+    text = _without_mark(ended.stdout).lstrip()
     if not text.startswith(b"{"):
         plain = text.decode("utf-8", "replace").strip()
-        return Answer(None, [*messages, *([fit_for_log(f"ignored: not a JSON object: {plain}")] if plain else [])])
+        return Answer(None, [*messages, *([f"ignored: not a JSON object: {plain}"] if plain else [])])
     reading = _Reading(document, event_name, _parsed(text), messages)
     return Answer(reading.opinion(), reading.messages)
 
@@ -100,7 +101,7 @@ class _Reading:
     def _tell(self) -> None:
         message = self._text("systemMessage")
         if message:
-            self.messages.append(fit_for_log(message))
+            self.messages.append(message)
         self.messages += [f"{key} is ignored" for key in _IGNORED if key in self.answer]
 
     def _decision(self) -> _Said:
@@ -165,6 +166,13 @@ def merge_patch(target: Json, patch: Json) -> Json:
         else:
             merged[key] = merge_patch(merged.get(key), value)
     return merged
+
+
+def _without_mark(stdout: bytes) -> bytes:
+    """The text without the byte order mark that some tools begin it with: a "no" behind one is a "no"."""
+    if stdout.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise HookFault("its stdout is UTF-16; print UTF-8")
+    return stdout.removeprefix(codecs.BOM_UTF8)
 
 
 def _parsed(text: bytes) -> Mapping[str, Any]:

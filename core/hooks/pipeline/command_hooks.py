@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from hooks.definition.hook_files import script_index
 from hooks.jsonio import canonical
 from hooks.pipeline.command_answers import read_answer
 from hooks.pipeline.command_process import Command, Ended, run_command
-from hooks.pipeline.dispatch import Json, PayloadDocument, RunSetting
+from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, RunSetting
 from hooks.pipeline.floor import Answer, Floor
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.tool_view import tool_view
@@ -47,9 +48,8 @@ class CommandHook:
             return
         started = time.perf_counter()
         try:
-            answer: Answer | HookFault = read_answer(
-                await self.run(floor.document), floor.document, self.timeout_ms, self.listener.declared_as
-            )
+            ended = _masked(await self.run(floor.document), floor.dispatch)
+            answer: Answer | HookFault = read_answer(ended, floor.document, self.timeout_ms, self.listener.declared_as)
         except HookFault as fault:
             answer = fault
         floor.hear(self.listener, answer, round((time.perf_counter() - started) * 1000, 3))
@@ -112,6 +112,12 @@ class CommandHook:
             return canonical(_with_files(whole, setting.run_directory / INPUTS))
         except OSError as error:
             raise HookFault(f"its input could not be written: {error}") from error
+
+
+def _masked(ended: Ended, dispatch: Dispatch) -> Ended:
+    """The same without secrets on stderr, of which an answer shows the end only: a secret must not be cut in two."""
+    stderr: str = dispatch.mask(ended.stderr.decode("utf-8", "replace"))
+    return replace(ended, stderr=stderr.encode())
 
 
 def _with_files(value: Json, directory: Path) -> Json:

@@ -91,7 +91,7 @@ class EffectPreAttemptPayload(EffectPayload):
     @classmethod
     def why_not_writable(cls, document: PayloadDocument) -> str | None:
         if document["read_only"]:
-            return "this call is read_only, and its input is what the workflow says"
+            return "this call is read_only, and its input stays as it is; `if: '!payload.read_only'` skips it"
         return None
 
 

@@ -16,7 +16,7 @@ from hooks.events.payloads import ErrorInfo, HookChange, HookDecided, HookDecisi
 from hooks.pipeline.dispatch import Ask, Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
 from hooks.pipeline.effective import payload_digest
 from hooks.pipeline.floor import Answer, said_in
-from hooks.pipeline.judging import ALLOW, NOT_ASKED, NOT_RUN, Decision, decision_on
+from hooks.pipeline.judging import ALLOW, NOT_ASKED, NOT_RUN, Decision, decision_on, kept, shown
 from hooks.pipeline.lazy_payload import payload_of
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.payload_base import HookPayload
@@ -146,7 +146,7 @@ class Deliberation:
             self._note(Noted(listener, decision, {}, duration_ms))
         else:
             messages = self._shown(answer.messages)
-            self._note(self._noted_now(listener, decision, duration_ms, messages, answer.state))
+            self._note(self._noted_now(listener, decision, duration_ms, messages, kept(answer.state, self.dispatch)))
 
     def repeat(self, listener: Listener, logged: HookDecision, resolve: Resolve) -> None:
         """Take in what the log says that the next hook said; it is not asked again."""
@@ -211,7 +211,7 @@ class Deliberation:
             self._violation = noted
 
     def _shown(self, messages: Sequence[str]) -> list[str]:
-        return [self.dispatch.mask(message) for message in messages if message.strip()] if messages else []
+        return [shown(message, self.dispatch) for message in messages if message.strip()] if messages else []
 
     # ---- outcome ---------------------------------------------------------------------------------------------------
 

@@ -9,20 +9,23 @@ from hooks.definition.hook_points import HookType
 from hooks.definition.model import SubagentNode
 from hooks.events.payloads import EffectSettled, ReconcileResult
 from hooks.pipeline.dispatch import Json, PayloadDocument
-from hooks.pipeline.effective import effective_input
+from hooks.pipeline.effective import bound_input, effective_input
 from hooks.pipeline.payload_parts import Occasion, attempt_fields, error_value
 
 
 def effect_pre_attempt(
-    occasion: Occasion, *, effective_input: Json, idempotency_key: str, read_only: bool, ordinal: int = 1
+    occasion: Occasion, *, idempotency_key: str, read_only: bool, ordinal: int = 1
 ) -> PayloadDocument:
-    """Before an effect is permitted: the input as component_pre_execute has left it, before any hook here."""
+    """Before an effect is permitted: the input as component_pre_execute has left it, before any hook here.
+
+    Also when hooks have been asked here already and are to be asked again: their changes are made to this input anew.
+    """
     return {
         **attempt_fields(occasion, HookType.EFFECT_PRE_ATTEMPT, occasion.attempt.component_at, ordinal=ordinal),
         "executor": _executor(occasion),
         "idempotency_key": idempotency_key,
         "read_only": read_only,
-        "input": effective_input,
+        "input": bound_input(occasion),
     }
 
 

@@ -37,11 +37,11 @@ from hooks.events.payloads import (
     WaitDeadlineExceeded,
     WaitResolved,
 )
-from hooks.ids import ActivityId
+from hooks.ids import ActivityId, RevisionId, idempotency_key
 from hooks.kernel.state import DrawState, RunState, WaitState
 from hooks.pipeline import effect_payloads, payloads, run_payloads, sampling_payloads
 from hooks.pipeline.dispatch import PayloadDocument
-from hooks.pipeline.effective import bound_input, values_before
+from hooks.pipeline.effective import values_before
 from hooks.pipeline.payload_parts import Occasion, Resolve, RunOccasion
 
 
@@ -50,34 +50,27 @@ def payloads_after(
 ) -> list[PayloadDocument]:
     """The payloads that `event` is the occasion for, in the order of their points; `state` has the event folded in.
 
+    A call is shown as it was bound, so that those that were blocked, or need no permit, have a payload as well.
+
     `gates` are the gates that were open before it, by id. Of what belongs to an attempt that is over with this very
     event nothing can be told any more.
     """
-    of_run = _of_run(state, workflow, event, resolve, gates)
-    if of_run is not None:
-        return [of_run]
-    if isinstance(event.payload, AttemptPayload) and ActivityId(event.payload.activity_id) in state.open:
-        return _of_attempt(state, workflow, event.payload, event.timestamp, resolve)
-    return []
-
-
-def _of_run(
-    state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
-) -> PayloadDocument | None:
     run = RunOccasion(state, workflow, resolve)
     match event.payload:
         case RunStarted():
-            return run_payloads.run_started(run)
+            return [run_payloads.run_started(run)]
         case ResumeStarted():
-            return run_payloads.run_resumed(run, event.timestamp, ordinal=len(state.sessions) - 1)
+            return [run_payloads.run_resumed(run, event.timestamp, ordinal=len(state.sessions) - 1)]
         case RunSucceeded() | RunFailed() | RunBlocked() | RunCancelled() as ended:
-            return run_payloads.run_finished(run, ended, event.timestamp)
+            return [run_payloads.run_finished(run, ended, event.timestamp)]
         case WaitCreated() as created:
-            return run_payloads.wait_created(run, created, event.timestamp)
+            return [run_payloads.wait_created(run, created, event.timestamp)]
         case WaitResolved() | WaitDeadlineExceeded() as answer:
-            return run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)
+            return [run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)]
+        case AttemptPayload() as payload if ActivityId(payload.activity_id) in state.open:
+            return _of_attempt(state, workflow, payload, event.timestamp, resolve)
         case _:
-            return None
+            return []
 
 
 def _of_attempt(
@@ -91,11 +84,29 @@ def _of_attempt(
     return make(Occasion(state, workflow, node, attempt, resolve), payload, at)
 
 
-def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> list[PayloadDocument]:
-    payload = effect_payloads.effect_pre_attempt(
-        here, effective_input=bound_input(here), idempotency_key=event.idempotency_key, read_only=False
+def _component_started(here: Occasion, event: ComponentStarted, at: int) -> list[PayloadDocument]:
+    made = [payloads.component_pre_execute(here)]
+    if isinstance(here.node, HostExecutorNode):
+        made.append(_call(here, here.node))
+    return made
+
+
+def _call(here: Occasion, node: HostExecutorNode) -> PayloadDocument:
+    state, attempt = here.state, here.attempt
+    assert state.created is not None
+    key = idempotency_key(
+        run_id=state.run_id,
+        workflow_id=here.workflow.workflow_id,
+        revision_id=RevisionId(state.created.revision_id),
+        node_id=attempt.node_id,
+        activity_id=attempt.activity_id,
+        epoch=attempt.epoch,
     )
-    return [payload]
+    return effect_payloads.effect_pre_attempt(here, idempotency_key=key, read_only=node.read_only)
+
+
+def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> list[PayloadDocument]:
+    return [effect_payloads.effect_pre_attempt(here, idempotency_key=event.idempotency_key, read_only=False)]
 
 
 def _generation_started(here: Occasion, event: GenerationStarted, at: int) -> list[PayloadDocument]:
@@ -127,7 +138,7 @@ def _draw(here: Occasion, number: int) -> DrawState:
 
 
 _MADE: dict[type[AttemptPayload], Callable[[Occasion, Any, int], list[PayloadDocument]]] = {
-    ComponentStarted: lambda here, event, at: [payloads.component_pre_execute(here)],
+    ComponentStarted: _component_started,
     ComponentSucceeded: lambda here, event, at: [payloads.component_post_success(here, event, at)],
     ComponentFailed: lambda here, event, at: [payloads.component_post_error(here, event, at)],
     SamplingLoopStarted: lambda here, event, at: [sampling_payloads.sampling_loop_start(here, event, at)],
@@ -158,10 +169,13 @@ OCCASIONS: dict[HookType, tuple[str, ...]] = {
     HookType.SAMPLING_ITERATION: ("samplingIteration",),
     HookType.SAMPLING_REPAIR: ("samplingRepair",),
     HookType.SAMPLING_LOOP_END: ("samplingLoopEnded",),
-    HookType.EFFECT_PRE_ATTEMPT: ("effectAttempted",),
+    HookType.EFFECT_PRE_ATTEMPT: ("componentStarted", "effectAttempted"),
     HookType.EFFECT_POST_SETTLE: ("effectSettled",),
     HookType.EFFECT_RECONCILED: ("reconcileResult",),
     HookType.WAIT_CREATED: ("waitCreated",),
     HookType.WAIT_RESOLVED: ("waitResolved", "waitDeadlineExceeded"),
 }
-"""By hook point: the types of the events that are its occasion. Those not named have none in a log yet."""
+"""By hook point: the types of the events that are its occasion. Those not named have none in a log yet.
+
+A draw that has consequences is shown at effectAttempted only.
+"""

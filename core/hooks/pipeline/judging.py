@@ -15,8 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import msgspec
+
 from hooks.definition.hook_points import OBSERVING_MODES, RULES
 from hooks.errors import JsonBorderError, describe_exception
+from hooks.events.payloads import PluginState
 from hooks.jsonio import check
 from hooks.pipeline.changes import checked_changes
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument
@@ -78,7 +81,7 @@ def _judged(opinion: Opinion, listener: Listener, document: PayloadDocument, dis
 
 def _failed(fault: HookFault, listener: Listener, dispatch: Dispatch) -> Decision:
     """The decision a failure becomes: an error where it must stop the action."""
-    return Decision("error" if listener.error_blocks else "ignored_error", reason=_shown(fault.reason, dispatch))
+    return Decision("error" if listener.error_blocks else "ignored_error", reason=shown(fault.reason, dispatch))
 
 
 def _changes(
@@ -101,7 +104,8 @@ def _refusal(no: Block, outcome: DecisionOutcome, dispatch: Dispatch) -> Decisio
         check([no.code, details])
     except JsonBorderError as error:
         raise HookFault(f"block() was given what JSON cannot carry: {error}") from error
-    return Decision(outcome, {}, _shown(no.reason, dispatch) or NO_REASON, no.code, dispatch.mask(details))
+    code, details = dispatch.mask([no.code, details])
+    return Decision(outcome, {}, shown(no.reason, dispatch) or NO_REASON, code, details)
 
 
 def _question(
@@ -114,7 +118,7 @@ def _question(
         raise HookFault("ask() takes text for its reason")
     changes = _changes(fields, listener, document, dispatch) if fields else {}
     outcome: DecisionOutcome = "would_ask" if listener.mode in OBSERVING_MODES else "ask"
-    return Decision(outcome, changes, _shown(reason, dispatch) or NO_REASON)
+    return Decision(outcome, changes, shown(reason, dispatch) or NO_REASON)
 
 
 def _refuse_if_transforming(listener: Listener, what: str) -> None:
@@ -122,6 +126,11 @@ def _refuse_if_transforming(listener: Listener, what: str) -> None:
         raise HookFault(f"a hook of mode transform cannot {what}; it may only change fields")
 
 
-def _shown(reason: str, dispatch: Dispatch) -> str:
-    shown: str = dispatch.mask(fit_for_log(reason))
-    return shown
+def shown(text: str, dispatch: Dispatch) -> str:
+    """What a hook said, as it may be recorded and read."""
+    return fit_for_log(dispatch.mask(text))
+
+
+def kept(state: PluginState | None, dispatch: Dispatch) -> PluginState | None:
+    """What a plugin keeps, as it may be recorded; a secret in it is not there when the run goes on elsewhere."""
+    return None if state is None else msgspec.structs.replace(state, value=dispatch.mask(state.value))

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import msgspec
 
+from hooks.definition.fields import did_you_mean
 from hooks.definition.hook_points import MODES, OBSERVING_MODES, RULES, HookType, Mode, point_named
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookSetMember
 from hooks.expressions.cel import CelError, Program, compile_expression, evaluate
+from hooks.expressions.conditions import NameUse, uses_in
 from hooks.pipeline.dispatch import PayloadDocument, Subject
 from hooks.pipeline.verdicts import HookFault
 
@@ -38,6 +40,7 @@ class Condition:
     """An entry's `if`, compiled; or why it cannot be."""
 
     program: Program | None
+    text: str
     problem: str = ""
 
     def holds_for(self, document: PayloadDocument) -> bool:
@@ -47,10 +50,19 @@ class Condition:
         try:
             value = evaluate(self.program, {"payload": document})
         except CelError as error:
-            raise HookFault(f"its `if` cannot be evaluated: {error.message}") from error
+            raise HookFault(f"its `if` cannot be evaluated: {error.message}{self._hint(document)}") from error
         if not isinstance(value, bool):
             raise HookFault(f"its `if` is neither true nor false, but {value!r}")
         return value
+
+    def _hint(self, document: PayloadDocument) -> str:
+        """What to write instead of a field that payloads of this point do not have."""
+        names = [use.members[0] for use in uses_in(self.text) if isinstance(use, NameUse) and use.members]
+        strange = next((name for name in names if name not in document), None)
+        if strange is None:
+            return ""
+        fix = did_you_mean(strange, document) or f"`hooks schema payload {document['hook']}` has the fields"
+        return f" in a payload of {document['hook']}; {fix}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +210,9 @@ def _condition(entry: HookEntry) -> Condition | None:
     if entry.condition is None:
         return None
     try:
-        return Condition(compile_expression(entry.condition))
+        return Condition(compile_expression(entry.condition), entry.condition)
     except CelError as error:
-        return Condition(None, error.message)
+        return Condition(None, entry.condition, error.message)
 
 
 def _globs(entry: HookEntry) -> list[Glob]:

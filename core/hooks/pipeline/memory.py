@@ -32,5 +32,7 @@ class Memory:
             check(self.state)
         except JsonBorderError as error:
             raise HookFault(f"ctx.state is no JSON object: {error}") from error
+        except RuntimeError as error:
+            raise HookFault(f"ctx.state is changed by another thread while it is saved: {error}") from error
         self._saved = now
         return PluginState(key=self.key, value=parse(now))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -16,14 +16,15 @@ from typing import Any
 
 import msgspec
 
-from hooks.callables import CallableError, call, in_thread, load_named
+from hooks.callables import CallableError, in_thread, load_named
 from hooks.definition.durations import spelt
 from hooks.definition.hook_points import RULES, HookType, known_points
 from hooks.definition.model import HookEntry
-from hooks.entry_points import load_entry_point
+from hooks.entry_points import load_entry_point, registered_names
 from hooks.errors import UsageError, describe_exception
 from hooks.events.payloads import HookSetMember
 from hooks.jsonio import canonical
+from hooks.pipeline.eager import OutOfTimeError, run
 from hooks.pipeline.listeners import Manner
 from hooks.pipeline.memory import Memory, memory_key
 from hooks.pipeline.plugins import RegisteredPlugin, plugins_of
@@ -72,6 +73,8 @@ async def load_member(member: HookSetMember, states: Mapping[str, Any]) -> Loade
         return LoadedMember(member, fault=HookFault(f"{reference} was not loaded within {spelt(timeout_ms)}"))
     except (CallableError, UsageError, HookFault) as error:
         return LoadedMember(member, fault=HookFault(str(error)))
+    except Exception as error:  # noqa: BLE001 - what is named may be any object, which may do anything when looked at
+        return LoadedMember(member, fault=HookFault(f"{reference} cannot be used: {describe_exception(error)}"))
     return await opened(member, plugins, states, timeout_ms=timeout_ms)
 
 
@@ -131,7 +134,10 @@ def _plugins(reference: str, base: Path, name: str) -> list[RegisteredPlugin]:
         return plugins_of(load_named(reference, base), name)
     item = load_entry_point(GROUP, reference)
     if item is None:
-        raise HookFault(f"no plugin {reference!r} is installed (entry points of {GROUP})")
+        if reference.endswith(".py"):
+            raise HookFault(f'{reference!r} names a file and nothing in it; write "{reference}:function"')
+        installed = ", ".join(sorted(registered_names(GROUP))) or "none"
+        raise HookFault(f"no plugin {reference!r} is installed (entry points of {GROUP}; there is: {installed})")
     return plugins_of(item, name)
 
 
@@ -161,11 +167,20 @@ async def _told(plugin: RegisteredPlugin, what: str, timeout_ms: int) -> str | N
     if plugin.instance is None:
         return None
     method: Callable[[], Any] = getattr(plugin.instance, what)
+    timeout_s = timeout_ms / 1000
     try:
-        async with asyncio.timeout(timeout_ms / 1000):
-            await call(method)
-    except TimeoutError:
+        async with asyncio.timeout(timeout_s):
+            returned = method() if inspect.iscoroutinefunction(method) else await in_thread(method)
+        if inspect.isawaitable(returned):
+            await run(_awaited(returned), timeout_s)
+    except (TimeoutError, OutOfTimeError):
         return f"{plugin.name}.{what}() did not end within {spelt(timeout_ms)}"
+    except HookFault as fault:
+        return f"{plugin.name}.{what}() {fault.reason}"
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises is a failure of that plugin
         return f"{plugin.name}.{what}() raised {describe_exception(error)}"
     return None
+
+
+async def _awaited(awaitable: Awaitable[Any]) -> Any:
+    return await awaitable

@@ -142,7 +142,8 @@ def _attributes(plugin: type[Plugin]) -> Iterable[str]:
 def _function(function: Any, name: str) -> RegisteredPlugin:
     if not callable(function):
         raise UsageError(
-            f"A value of type {type(function).__name__} is no hook.", fix="Give a function, a Plugin, or a PluginSet."
+            f"A value of type {type(function).__name__} is no hook: {function!r:.60}; functions and Plugins are.",
+            fix="Give a function, a Plugin, or a PluginSet.",
         )
     own_name = name or getattr(function, "__name__", type(function).__name__)
     declaration = declaration_of(function) or declaration_of(vars(type(function)).get("__call__"))

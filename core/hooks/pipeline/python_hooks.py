@@ -6,17 +6,17 @@ since it may block (thread_turns.py). What a function raises or returns is its a
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from hooks.definition.durations import spelt
 from hooks.errors import describe_exception
 from hooks.pipeline.context import HookContext
 from hooks.pipeline.dispatch import Dispatch, RunSetting
-from hooks.pipeline.eager import finish, start
+from hooks.pipeline.eager import OutOfTimeError, finish, start
 from hooks.pipeline.floor import Answer, Floor
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.memory import Memory
@@ -44,43 +44,47 @@ class PythonHook:
         started = time.perf_counter()
         answer = await self._answer(floor)
         duration_ms = milliseconds_since(started)
-        floor.hear(self.listener, self.in_time(answer, duration_ms), duration_ms)
+        floor.hear(self.listener, self.taken(answer, duration_ms), duration_ms)
 
     def ask_sync(self, floor: Floor) -> Answer | HookFault:
         """Ask a sync function, in the thread this is called in."""
         try:
-            return self._as_answer(self._call(floor))
+            return _as_answer(self._call(floor))
         except HookFault as fault:
             return fault
         except BaseException as error:  # noqa: BLE001 - whatever a hook raises is a failure of that hook
             return _raised(error)
 
     async def _answer(self, floor: Floor) -> Answer | HookFault:
-        limit: asyncio.Timeout | None = None
         try:
-            coroutine = self._call(floor)
-            step = start(coroutine)
-            if not step.is_done:
-                _ = floor.document
-                async with asyncio.timeout(self.timeout_ms / 1000) as limit:
-                    return self._as_answer(await finish(step))
-            return self._as_answer(step.result)
+            step = start(self._call(floor))
+            if step.is_done:
+                return _as_answer(step.result)
+            _ = floor.document
+            return _as_answer(await finish(step, self.timeout_ms / 1000))
         except HookFault as fault:
             return fault
-        except asyncio.CancelledError as error:
-            if _is_cancelled():
-                raise
+        except OutOfTimeError:
+            return self.too_late()
+        except Exception as error:  # noqa: BLE001 - as above
             return _raised(error)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - as above
-            return self.too_late() if limit is not None and limit.expired() else _raised(error)
 
-    def in_time(self, answer: Answer | HookFault, duration_ms: float) -> Answer | HookFault:
-        """The answer, or what is said instead if it took too long.
+    def taken(self, answer: Answer | HookFault, duration_ms: float) -> Answer | HookFault:
+        """The answer with what the plugin keeps from now on; or what is said instead if it took too long.
 
-        A hook that blocks the loop (an async one that sleeps, a sync one that never lets go of the interpreter) cannot
-        be ended at its timeout; it is seen to have overrun when it is done. So is one that caught its cancellation.
+        To be called when the answer is about to be heard, and only then: what is taken counts as saved. A hook that
+        blocks the loop (an async one that sleeps, a sync one that never lets go of the interpreter) cannot be ended at
+        its timeout; it is seen to have overrun when it is done.
         """
-        return answer if duration_ms <= self.timeout_ms else self.too_late()
+        if duration_ms > self.timeout_ms:
+            return self.too_late()
+        if not self._takes_context or isinstance(answer, HookFault):
+            return answer
+        try:
+            state = self._memory.taken()
+        except HookFault as fault:
+            return fault
+        return answer if state is None else replace(answer, state=state)
 
     def too_late(self) -> HookFault:
         """What an overrun timeout is answered with."""
@@ -107,18 +111,6 @@ class PythonHook:
             state=self._memory.state,
         )
 
-    def _as_answer(self, returned: Any) -> Answer:
-        state = self._memory.taken() if self._takes_context else None
-        if returned is None:
-            return _NO_OPINION if state is None else Answer(None, (), state)
-        if isinstance(returned, Modify | Block | AskPerson):
-            return Answer(returned, (), state)
-        if inspect.iscoroutine(returned):
-            returned.close()
-            raise HookFault("it returned a coroutine; write it as `async def`")
-        kind = type(returned).__name__
-        raise HookFault(f"it returned a {kind}; return None, modify(...), block(...) or ask(...)")
-
 
 class FailedHook:
     """A hook that could not be loaded: its failure is its answer, wherever it is asked."""
@@ -141,10 +133,16 @@ def _raised(error: BaseException) -> HookFault:
     return HookFault(f"raised {describe_exception(error)}")
 
 
-def _is_cancelled() -> bool:
-    """Whether somebody wants this task to end; a hook may also raise CancelledError on its own."""
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+def _as_answer(returned: Any) -> Answer:
+    if returned is None:
+        return _NO_OPINION
+    if isinstance(returned, Modify | Block | AskPerson):
+        return Answer(returned)
+    if inspect.iscoroutine(returned):
+        returned.close()
+        raise HookFault("it returned a coroutine; write it as `async def`")
+    kind = type(returned).__name__
+    raise HookFault(f"it returned a {kind}; return None, modify(...), block(...) or ask(...)")
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

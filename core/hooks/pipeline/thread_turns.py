@@ -70,7 +70,7 @@ class _Turn:
             with self._lock:
                 if self._is_given_up:
                     return
-                self._hear(hook.in_time(answer, milliseconds_since(self._asked_at)))
+                self._hear(hook.taken(answer, milliseconds_since(self._asked_at)))
 
     def _give_up_if_overdue(self) -> None:
         with self._lock:

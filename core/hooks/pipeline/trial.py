@@ -15,7 +15,7 @@ from hooks.pipeline.command_hooks import CommandHook
 from hooks.pipeline.command_process import Ended
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, Subject
 from hooks.pipeline.floor import Answer, Sealed, said_in
-from hooks.pipeline.judging import Decision, decision_on
+from hooks.pipeline.judging import Decision, decision_on, shown
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.verdicts import HookFault
 
@@ -67,7 +67,7 @@ async def try_hook(
         decision=decision_on(said_in(answer), listener, document, question),
         was_asked=floor.was_asked,
         ended=ended,
-        messages=list(answer.messages) if isinstance(answer, Answer) else [],
+        messages=[shown(message, question) for message in answer.messages] if isinstance(answer, Answer) else [],
         before=document,
     )
 

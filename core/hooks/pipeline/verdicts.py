@@ -38,6 +38,7 @@ class AskPerson:
 
 
 Opinion: TypeAlias = Modify | Block | AskPerson | None
+"""What a hook in Python may return; None is "nothing to say"."""
 
 
 def modify(**fields: Any) -> Modify:
@@ -59,7 +60,10 @@ LONGEST_REASON = 4_000
 
 
 def fit_for_log(text: str) -> str:
-    """The text as the log can carry it: no lone surrogates, and not without end."""
+    """The text as the log can carry it: no lone surrogates, and not without end.
+
+    To be called once secrets are masked: of one that is cut in two, a half would be found by nobody.
+    """
     whole = text.encode("utf-8", "replace").decode()
     return whole if len(whole) <= LONGEST_REASON else f"{whole[:LONGEST_REASON]} …"
 
@@ -68,8 +72,8 @@ class HookFault(Exception):
     """A hook failed: it raised, took too long, or gave an answer that is none. This is never a "no" of its policy."""
 
     def __init__(self, reason: str) -> None:
-        self.reason = fit_for_log(reason)
-        super().__init__(self.reason)
+        self.reason = reason
+        super().__init__(reason)
 
 
 ViolationClass: TypeAlias = Literal["policy", "hook_error"]

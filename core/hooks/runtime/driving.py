@@ -19,7 +19,7 @@ from hooks.kernel.status import RunStatus
 from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.context import RunContext
 from hooks.runtime.driver import Dispatching, Driver
-from hooks.runtime.execution_hooks import WorkflowExecutionHooks
+from hooks.runtime.execution_hooks import PreparedCall, WorkflowExecutionHooks
 from hooks.runtime.hook_asker import HookAsker, tell_on_stderr
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
@@ -107,14 +107,19 @@ async def drive_async(
     members, recorder = recorder_of(run)
     secret_names = _secret_names(run)
     masker = _masker(secret_names)
-    hook_points = _hook_points(run, members, recorder, masker)
+    engine = LocalWorkEngine(run.definition, _workflow_directory(run))
+    performer = implementation or LocalExecutionHooks(
+        engine, working_directory=_working_directory(run), workflow_directory=_workflow_directory(run)
+    )
+    hook_points = _hook_points(run, members, recorder, masker, performer)
     recorder.on_event = _telling(hook_points, on_event) if dispatching == "work" else on_event
     context = _context(
         run,
         recorder,
         hook_points,
         interruption,
-        implementation,
+        engine,
+        performer,
         secret_names=secret_names,
         masker=masker,
         one_pass=one_pass,
@@ -153,7 +158,11 @@ async def _recover(run: OpenRun, recorder: Recorder, implementation: WorkflowExe
 
 
 def _hook_points(
-    run: OpenRun, members: Sequence[HookSetMember], recorder: Recorder, masker: Masker | None
+    run: OpenRun,
+    members: Sequence[HookSetMember],
+    recorder: Recorder,
+    masker: Masker | None,
+    performer: WorkflowExecutionHooks,
 ) -> HookPoints:
     created = run.state.created
     assert created is not None
@@ -168,10 +177,17 @@ def _hook_points(
         resolve=recorder.resolve,
         states=run.state.plugin_states,
     )
+
+    def prepare(executor: str, value: Any, cwd: str | None) -> PreparedCall:
+        directory = _working_directory(run)
+        return performer.prepare_host_executor(
+            executor, value, working_directory=directory if cwd is None else directory / cwd
+        )
+
     return HookPoints(
-        HookAsker(pipeline, recorder, run.definition),
+        HookAsker(pipeline, recorder, run.definition, masker),
         now=lambda: run.state.now(run.clock.now_ms()),
-        masker=masker,
+        prepare=prepare,
     )
 
 
@@ -180,20 +196,13 @@ def _context(
     recorder: Recorder,
     hook_points: HookPoints,
     interruption: Interruption,
-    implementation: WorkflowExecutionHooks | None,
+    engine: LocalWorkEngine,
+    performer: WorkflowExecutionHooks,
     *,
     secret_names: frozenset[str],
     masker: Masker | None,
     one_pass: bool,
 ) -> RunContext:
-    created = run.state.created
-    assert created is not None
-    working_directory, workflow_directory = Path(created.working_directory), Path(created.workflow_directory)
-    engine = LocalWorkEngine(run.definition, workflow_directory)
-    performer = implementation or LocalExecutionHooks(
-        engine, working_directory=working_directory, workflow_directory=workflow_directory
-    )
-
     async def tell_cancelled(activity_ids: Sequence[str], node_ids: Sequence[str]) -> None:
         try:
             await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
@@ -215,13 +224,25 @@ def _context(
         clock=run.steady_clock,
         wall_clock=run.clock,
         attempts_directory=run.directory.attempts,
-        working_directory=working_directory,
-        workflow_directory=workflow_directory,
+        working_directory=_working_directory(run),
+        workflow_directory=_workflow_directory(run),
         grace_ms=run.grace_ms,
         durability=run.durability,
         end_leftovers=engine.end_leftovers,
         trusted_since=_trusted_since(run.state.sessions, run.directory.path.stat().st_ino),
     )
+
+
+def _working_directory(run: OpenRun) -> Path:
+    created = run.state.created
+    assert created is not None
+    return Path(created.working_directory)
+
+
+def _workflow_directory(run: OpenRun) -> Path:
+    created = run.state.created
+    assert created is not None
+    return Path(created.workflow_directory)
 
 
 def _trusted_since(sessions: Sequence[Session], inode: int) -> int:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, WorkNode
 from hooks.kernel.state import AttemptState
 from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
 from hooks.pipeline.payload_parts import Occasion, RunOccasion
 from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.subjects import subject_of, subject_of_step
 from hooks.runtime.recorder import Recorder
+from hooks.secrets import Masker
 
 
 def tell_on_stderr(message: str) -> None:
@@ -28,18 +31,23 @@ class HookAsker:
         pipeline: Pipeline,
         recorder: Recorder,
         definition: Workflow,
-        tell: Callable[[str], None] = tell_on_stderr,
+        masker: Masker | None,
     ) -> None:
         self.pipeline = pipeline
         self.recorder = recorder
         self.definition = definition
-        self.tell = tell
+        self._mask = _as_it_is if masker is None else masker.mask_value
+
+    def tell(self, message: str) -> None:
+        """Say it on stderr, without secrets."""
+        tell_on_stderr(self._mask(message))
 
     async def ask(self, dispatch: Dispatch) -> Verdict:
         if not self.pipeline.listens(dispatch.hook, dispatch.subject):
             return Verdict()
         await self.recorder.commit()
-        verdict = await self.pipeline.dispatch(dispatch)
+        # Whatever the question, hooks neither see secrets nor have them recorded.
+        verdict = await self.pipeline.dispatch(replace(dispatch, mask=self._mask))
         for message in verdict.messages:
             self.tell(message)
         if verdict.decided is not None:
@@ -56,16 +64,11 @@ class HookAsker:
         return Occasion(self.recorder.state, self.definition, node, attempt, self.recorder.resolve)
 
     def subject_of(self, node_id: str | None) -> Subject:
-        for scope in self.recorder.state.scopes.values():
-            if node_id and node_id in scope.graph.position:
-                node = scope.graph.nodes[scope.graph.position[node_id]]
-                if isinstance(node, SubagentNode | HostExecutorNode):
-                    return self.subject(node)
-                return Subject(self.definition.workflow_id, node.id)
-        return Subject(self.definition.workflow_id)
+        return subject_of(self.definition, self.recorder.state, node_id)
 
     def subject(self, node: WorkNode) -> Subject:
-        workflow = self.definition.workflow_id
-        if isinstance(node, SubagentNode):
-            return Subject(workflow, node.id, "AgentStep", agent=node.agent)
-        return Subject(workflow, node.id, "HostExecutorCall", executor=node.executor)
+        return subject_of_step(self.definition, node)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value

@@ -25,9 +25,8 @@ from hooks.pipeline.run_payloads import run_started
 from hooks.runtime.gates import open_ask
 from hooks.runtime.hook_asker import HookAsker
 from hooks.runtime.observers import Observers
-from hooks.runtime.setting_rules import SettingRules
+from hooks.runtime.setting_rules import Prepare, SettingRules
 from hooks.runtime.step_errors import NothingMore
-from hooks.secrets import Masker
 
 
 class BlockedByHookError(Exception):
@@ -41,13 +40,12 @@ class BlockedByHookError(Exception):
 class HookPoints:
     """The hook points of a run: around every agent step, executor call and effect, and about the run itself."""
 
-    def __init__(self, asker: HookAsker, *, now: Callable[[], int], masker: Masker | None) -> None:
+    def __init__(self, asker: HookAsker, *, now: Callable[[], int], prepare: Prepare) -> None:
         self._asker = asker
         self._recorder = asker.recorder
         self._definition = asker.definition
         self._now = now
-        self._mask = _as_it_is if masker is None else masker.mask_value
-        self._rules = SettingRules(asker.definition)
+        self._rules = SettingRules(asker.definition, prepare)
         self.observers = Observers(asker)
 
     def occasion(self, attempt: AttemptState) -> Occasion:
@@ -73,9 +71,7 @@ class HookPoints:
             await self.require(
                 HookType.EFFECT_PRE_ATTEMPT,
                 occasion,
-                lambda: effect_pre_attempt(
-                    occasion, effective_input=effective_input(occasion), idempotency_key=key, read_only=read_only
-                ),
+                lambda: effect_pre_attempt(occasion, idempotency_key=key, read_only=read_only),
             )
         return effective_input(occasion)
 
@@ -164,8 +160,7 @@ class HookPoints:
                 attempt_id=attempt.attempt_id,
                 node_id=attempt.node_id,
                 logged=attempt.hooks,
-                accepts=self._rules.accepts(hook, occasion.node, agent),
-                mask=self._mask,
+                accepts=self._rules.accepts(hook, occasion, agent),
             )
         )
 
@@ -207,7 +202,3 @@ class HookPoints:
         self.observers.abandon()
         for problem in await self._asker.pipeline.close():
             self._asker.tell(problem)
-
-
-def _as_it_is(value: Any) -> Any:
-    return value

@@ -3,36 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import Any, TypeAlias
 
 from hooks.definition.given_sampling import requirement_problem, sampling_problem
 from hooks.definition.hook_points import HookType
-from hooks.definition.model import AgentDeclaration, HostExecutorNode, SubagentNode, Workflow, WorkNode
+from hooks.definition.model import AgentDeclaration, HostExecutorNode, SubagentNode, Workflow
+from hooks.definition.output_schema import why_no_schema
 from hooks.definition.requirement_values import sampling_from_json
+from hooks.expressions.secrets import secrets_named
+from hooks.pipeline.payload_parts import Occasion
+from hooks.runtime.execution_hooks import PreparedCall
 
 TOOLS_OPTION = "tool_calls_enabled"
+
+
+Prepare: TypeAlias = Callable[[str, Any, str | None], PreparedCall]
+"""Makes a call ready: of which executor, with which input, in which directory. Raises ValueError if it cannot be."""
 
 
 class SettingRules:
     """The rules of one workflow. What they say may be asked for in a thread."""
 
-    def __init__(self, definition: Workflow) -> None:
+    def __init__(self, definition: Workflow, prepare: Prepare) -> None:
         self._agents: dict[str, AgentDeclaration] = {agent.name: agent for agent in definition.agents}
+        self._prepare = prepare
 
-    def accepts(self, hook: HookType, node: WorkNode, agent: str | None) -> Callable[[str, Any], str | None]:
+    def accepts(self, hook: HookType, occasion: Occasion, agent: str | None) -> Callable[[str, Any], str | None]:
         """For the fields of one dispatch: why a value cannot be used, or None. `agent` is who is called."""
 
         def accepts(field: str, value: Any) -> str | None:
+            node = occasion.node
             if isinstance(node, HostExecutorNode):
-                return (
-                    "the input of a read-only call cannot be changed" if field == "input" and node.read_only else None
-                )
+                return self._problem_of_call(occasion, node, value) if field == "input" else None
             called = self._agents[agent or node.agent]
             if hook == HookType.GENERATION_PRE_CALL and not called.repeatable:
                 return "this draw is an effect; hooks of effect_pre_attempt may change its input"
             return self._problem_of(hook, field, value, node, called)
 
         return accepts
+
+    def _problem_of_call(self, occasion: Occasion, node: HostExecutorNode, value: Any) -> str | None:
+        if node.read_only:
+            return "the input of a read-only call cannot be changed"
+        component = occasion.component
+        try:
+            prepared = self._prepare(node.executor, value, component.cwd)
+            named = secrets_named(prepared.parsed_input, component.secret_pointers)
+        except ValueError as error:
+            return str(error)
+        strange = sorted(set(named) - set(node.secrets))
+        return f"the step does not list the secret {strange[0]}" if strange else None
 
     def _problem_of(
         self, hook: HookType, field: str, value: Any, node: SubagentNode, called: AgentDeclaration
@@ -51,7 +71,7 @@ class SettingRules:
                 return sampling_problem(value) or self._problem_of_budget(sampling_from_json(value).loop_budget, called)
             case "loop_budget":
                 return self._problem_of_budget(value, called)
-            case "input" if isinstance(value, dict):
+            case "input":
                 return _problem_of_draw(called, value)
         return None
 
@@ -74,11 +94,12 @@ class SettingRules:
 
 
 def _problem_of_draw(called: AgentDeclaration, value: dict[str, Any]) -> str | None:
-    """What a draw that is an effect takes: {prompt, model_options, format}."""
-    if set(value) != {"prompt", "model_options", "format"} or not isinstance(value["prompt"], str):
-        return "the input of a draw has `prompt` (text), `model_options` and `format`"
-    if not isinstance(value["model_options"], dict):
-        return "`model_options` must be an object"
+    if value.keys() != {"prompt", "model_options", "format"}:
+        return "it has prompt, model_options and format, and nothing else"
+    if not isinstance(value["prompt"], str) or not isinstance(value["model_options"], dict):
+        return "prompt is text, and model_options an object"
+    if value["format"] is not None and (reason := why_no_schema(value["format"])) is not None:
+        return f"format is no JSON Schema: {reason}"
     return _unhonoured(called, value["model_options"])
 
 
