@@ -36,6 +36,17 @@ def read_output_schema(source: Source, node: Node) -> Json | None:
     return schema
 
 
+def why_no_schema(value: Json) -> str | None:
+    """Why a value cannot be used as a JSON Schema; None if it can."""
+    import jsonschema_rs
+
+    try:
+        jsonschema_rs.Draft202012Validator(value, retriever=_refuse_remote)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
+        return _reason(error)
+    return None
+
+
 def _is_of_known_dialect(source: Source, node: Node) -> bool:
     """Whether the schema says nothing else than 2020-12: another dialect would be read with other meanings."""
     declared = node.get("$schema") if isinstance(node, Mapping) else None
@@ -46,7 +57,7 @@ def _is_of_known_dialect(source: Source, node: Node) -> bool:
 
 
 def _refuse_remote(uri: str) -> Json:
-    raise ValueError(f"`{uri}` is outside the file; only references within the schema are followed")
+    raise ValueError(f"`{uri}` is outside the schema; only references within it are followed")
 
 
 def _reason(error: Exception) -> str:

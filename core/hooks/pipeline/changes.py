@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from hooks.definition.output_schema import why_no_schema
 from hooks.errors import JsonBorderError
 from hooks.jsonio import canonical, check
 from hooks.pipeline.dispatch import Json, PayloadDocument
@@ -86,17 +87,6 @@ def _copied(value: Any) -> Json:
     return value
 
 
-def why_no_schema(value: Json) -> str | None:
-    """Why the value cannot be used as a JSON Schema; None if it can."""
-    import jsonschema_rs
-
-    try:
-        jsonschema_rs.Draft202012Validator(value, retriever=_refuse_remote)
-    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError, ValueError) as error:
-        return str(error).splitlines()[0]
-    return None
-
-
 def _check_use(name: str, value: Json, accepts: Callable[[str, Json], str | None]) -> None:
     if name == "format" and value is not None and (reason := why_no_schema(value)):
         raise HookFault(f"'format' is no JSON Schema: {reason}")
@@ -118,7 +108,3 @@ def _explain_one(problem: ErrorDetails) -> str:
     value = repr(problem["input"])
     shown = value if len(value) <= 80 else f"{value[:80]}…"
     return f"{where} has a value of a wrong type: {problem['msg']}, not {shown}"
-
-
-def _refuse_remote(uri: str) -> Json:
-    raise ValueError(f"{uri!r} is outside the schema; only references within it are followed")

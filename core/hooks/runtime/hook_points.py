@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 
 from hooks.definition.hook_points import HookType
 from hooks.definition.model import HostExecutorNode, SubagentNode
+from hooks.definition.output_schema import why_no_schema
 from hooks.events.payloads import ErrorInfo
 from hooks.expressions.secrets import secrets_named
 from hooks.ids import ActivityId
 from hooks.kernel.apply_waits import refusal
 from hooks.kernel.state import AttemptState
-from hooks.pipeline.changes import why_no_schema
 from hooks.pipeline.dispatch import Dispatch, PayloadDocument, Subject, Verdict
 from hooks.pipeline.effect_payloads import effect_post_settle, effect_pre_attempt
 from hooks.pipeline.effective import effective_fields, effective_input
