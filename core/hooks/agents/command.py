@@ -149,8 +149,7 @@ class CommandAgentProcess:
         """Raise AgentError if the command says it failed: by what it printed first, which tells more than a number."""
         said = printed.error
         if said:
-            text = _error_text(said)
-            raise agent_error("AgentFailed", self._class_of(said, text), f"{self._name}: {text}", stderr)
+            raise agent_error("AgentFailed", self._class_of(said), f"{self._name}: {_error_text(said)}", stderr)
         if code != 0:
             message = f"ended with exit code {code}."
             if self._declaration.error_classes and not stderr.strip():
@@ -160,10 +159,11 @@ class CommandAgentProcess:
                 told = _with_end_of(stderr, message)
             raise agent_error("ExitStatus", self._class_by_text(told), f"{self._name} {told}", stderr)
 
-    def _class_of(self, said: Any, text: str) -> ErrorClass:
+    def _class_of(self, said: Any) -> ErrorClass:
         """What the agent itself says of its error (an object whose errorClass is `retryable`), or what its words do."""
         named = said.get("errorClass", said.get("error_class")) if isinstance(said, dict) else None
-        return "retryable" if named == "retryable" else self._class_by_text(text)
+        whole = said if isinstance(said, str) else jsonio.canonical(said).decode()
+        return "retryable" if named == "retryable" else self._class_by_text(whole)
 
     def _class_by_text(self, text: str) -> ErrorClass:
         declared = self._declaration.error_classes

@@ -22,7 +22,7 @@ from msgspec.structs import replace as replaced
 from hooks import jsonio
 from hooks.agents.base import AgentError, Generation, GenerationRequest, agent_error
 from hooks.agents.response_format import response_format
-from hooks.definition.model import OpenAIAgent
+from hooks.definition.model import OPENAI_INSTALL, OpenAIAgent
 from hooks.errors import JsonBorderError
 from hooks.events.payloads import ErrorClass
 from hooks.secrets import Masker
@@ -30,7 +30,6 @@ from hooks.secrets import Masker
 if TYPE_CHECKING:
     from openai import APIStatusError, AsyncOpenAI
 
-INSTALL = "pip install 'workflow-hooks[openai]'"
 _NO_KEY = "none"
 """Stands for none where the client wants one, or it would look for one itself; it is not sent."""
 _CONNECT_SECONDS = 30.0
@@ -104,7 +103,7 @@ class OpenAIEndpoint:
         try:
             from openai import AsyncOpenAI, Timeout
         except ImportError as error:
-            message = f"the package `openai` is not installed ({error}). Install it: {INSTALL}"
+            message = f"the package `openai` is not installed ({error}). Install it: {OPENAI_INSTALL}"
             raise self._failed("ExtraNotInstalled", "userFault", message) from error
         declaration = self._declaration
         longest = max(_SILENT_SECONDS, (declaration.timeout_ms or 0) / 1000)

@@ -28,6 +28,7 @@ TOOLS_OPTION = "tool_calls_enabled"
 """How an agent is told that it may use tools of its own; a step has a field for it, and sets no option."""
 _OF_THE_STEP = frozenset({FORMAT_OPTION, TOOLS_OPTION})
 
+OPENAI_INSTALL = "pip install 'workflow-hooks[openai]'"
 OPENAI_OPTIONS = frozenset(
     {
         *("model", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop"),
