@@ -73,7 +73,7 @@ def test_keys_beside_a_preset_win_over_it() -> None:
 def test_a_preset_without_its_tools_may_be_asked_again() -> None:
     agent = command("preset: claude, tools: false")
 
-    assert agent.argv == ["claude", "-p", "--output-format", "json", "--tools", ""]
+    assert agent.argv == ["claude", "-p", "--output-format", "json", "--tools", "", "--strict-mcp-config"]
     assert (agent.repeatable, agent.knows_tools) == (True, False)
 
 
@@ -205,7 +205,7 @@ def test_what_an_endpoint_does_not_know_is_refused_in_a_step(step: str, message:
 def warned(tmp_path: Path, agents: str) -> list[str]:
     found: list[Problem] = []
     file = tmp_path / "w.yaml"
-    file.write_text(f"{HEAD}agents: {agents}\n{ONE_NODE}")
+    file.write_text(f"{HEAD}agents: {agents}\nnodes: {{a: {{agent: a, prompt: x}}}}\n")
     load_workflow(file, check_files=True, warn=found.append, name="w.yaml")
     return [str(each) for each in found]
 

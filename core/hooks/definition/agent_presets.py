@@ -89,7 +89,7 @@ PRESETS: dict[str, Preset] = {
         usage_extract=["usage", "total_cost_usd"],
         model_extract="modelUsage",
         options={"model": ["--model", "{value}"]},
-        without_tools=["--tools", ""],
+        without_tools=["--tools", "", "--strict-mcp-config"],
     ),
     # An event a line; `error` also tells of connections that are being mended, `turn.failed` is the end.
     "codex": Preset(
