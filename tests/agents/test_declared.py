@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.agents.builders import ask, make_request, refusal
 from tests.cli.command import CommandLine
-from tests.processes.builders import alive
+from tests.processes.builders import alive, until
 
 from hooks.agents.base import Agent, AgentError, Generation
 from hooks.agents.registry import make_agent
@@ -51,8 +51,7 @@ def test_a_draw_that_is_adopted_is_ended_by_the_timeout_too(tmp_path: Path) -> N
 
     async def scenario() -> Generation | None:
         running = asyncio.create_task(abandoned.generate(request))
-        while not (tmp_path / "begun").exists():
-            await asyncio.sleep(0.01)
+        await until((tmp_path / "begun").exists)
         try:
             return await limited.adopt(request)
         finally:

@@ -105,16 +105,17 @@ def test_whatever_a_function_raises_is_an_error_of_the_agent(tmp_path: Path, rai
 
 
 TURNS = [Message("user", "one"), Message("assistant", "two")]
+AS_JSON = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
 
 
 @pytest.mark.parametrize(
     ("function", "answer"),
     [
-        ("with_messages", ["three", {"seed": 1}, [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]]),
-        ("with_optional_messages", ["three", [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]]),
+        ("with_messages", ["three", {"seed": 1}, AS_JSON]),
+        ("with_optional_messages", ["three", AS_JSON]),
         ("with_third_of_its_own", [as_text(TURNS, "three"), 7]),
     ],
-)  # fmt: skip
+)
 def test_the_messages_before_the_prompt_are_given_to_a_function_that_takes_them(
     tmp_path: Path, function: str, answer: object
 ) -> None:

@@ -37,9 +37,8 @@ def test_a_step_is_answered_by_the_model_and_the_log_says_what_it_took(model_url
     assert ended.code == 0, ended.err
     assert ended.document["draft"].keys() == {"name", "age"}
     (log,) = tmp_path.rglob("events.jsonl")
-    (draw,) = [
-        event for line in log.read_text().splitlines() if (event := json.loads(line))["type"] == "generationFinished"
-    ]
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (draw,) = [event for event in events if event["type"] == "generationFinished"]
     assert draw["payload"]["model"] == "smollm2"
     assert draw["payload"]["finishReason"] == "stop"
     assert draw["payload"]["usage"]["completion_tokens"] > 0
