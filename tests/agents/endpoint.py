@@ -94,6 +94,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, completion({"content": said}), length=100_000)
             case "hangs":
                 self._hang(endpoint)
+            case "hangs-once":
+                is_first = [asked.target for asked in endpoint.asked].count(self.path) == 1
+                self._hang(endpoint) if is_first else self._answer(200, completion({"content": said}))
             case _:
                 self.close_connection = True  # nothing said at all
 

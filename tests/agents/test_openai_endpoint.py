@@ -10,6 +10,7 @@ import json
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 import pytest
 from tests.agents.builders import ask, make_request, refusal
 from tests.agents.endpoint import USAGE, Endpoint, completion, serving
+from tests.cli.command import CommandLine
 from tests.processes.builders import until
 
 from hooks.agents.base import Agent, Generation, Message
@@ -250,6 +252,7 @@ def test_an_option_that_is_not_declared_is_refused(server: Endpoint, tmp_path: P
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_its_own_timeout_ends_the_request(server: Endpoint, tmp_path: Path, stream: bool) -> None:
+    ask(endpoint_agent(server), tmp_path)  # the first prompt of a process has the package imported
     server.gone.clear()
     error = refusal(endpoint_agent(server, "hangs", timeout_ms=300, stream=stream), tmp_path).error
 
@@ -286,6 +289,88 @@ def test_the_proxy_of_the_environment_is_used_but_not_for_what_it_leaves_out(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     ask(endpoint_agent(server), tmp_path)
     assert server.asked[-1].target == "/echo/v1/chat/completions"
+
+
+def test_bytes_that_are_no_text_are_the_users_to_mend(server: Endpoint, tmp_path: Path) -> None:
+    error = refusal(endpoint_agent(server), tmp_path, prompt="a\udcff").error
+
+    assert (error.error_code, error.error_class) == ("PromptNotText", "userFault")
+
+
+def test_a_schema_of_true_asks_for_any_json(server: Endpoint, tmp_path: Path) -> None:
+    anything: Any = True
+    ask(endpoint_agent(server), tmp_path, format=anything)
+
+    assert server.asked[-1].body["response_format"] == {"type": "json_object"}
+
+
+def test_others_go_on_while_the_package_is_imported(tmp_path: Path) -> None:
+    """In a process of its own, in which it has not been imported yet."""
+    script = f"""
+import asyncio, sys, time
+from pathlib import Path
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.agents.builders import make_request
+from hooks.agents.base import AgentError
+from hooks.agents.registry import make_agent
+from hooks.definition.model import OpenAIAgent
+
+async def main():
+    agent = make_agent(OpenAIAgent(name="writer", model="m", base_url="http://127.0.0.1:1/v1"), Path("/"))
+    asking = asyncio.create_task(agent.generate(make_request(Path({str(tmp_path)!r}))))
+    turns = 0
+    while not asking.done():
+        await asyncio.sleep(0.01)
+        turns += "openai.resources" not in sys.modules
+    print(turns, type(asking.exception()).__name__)
+
+asyncio.run(main())
+"""
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    turns, error = ran.stdout.split()
+    assert int(turns) > 3
+    assert error == "AgentError"
+
+
+WORKFLOW = """\
+workflow_id: w
+agents: {writer: {kind: openai, base_url: BASE_URL, model: small, api_key_env: MODEL_KEY}}
+nodes: {draft: {agent: writer, prompt: hi}}
+"""
+
+
+def test_the_key_that_an_endpoint_echoes_is_in_no_file_and_on_no_terminal(server: Endpoint, tmp_path: Path) -> None:
+    cli = CommandLine(tmp_path)
+    cli.write("w.yaml", WORKFLOW.replace("BASE_URL", server.base_url("status/401")))
+
+    ended = cli.hooks("run", "w.yaml", environment={"MODEL_KEY": KEY, "HOOKS_DEBUG": "1"})
+
+    assert ended.code == 1
+    assert "[secret MODEL_KEY]" in ended.err
+    assert KEY not in ended.out + ended.err
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_draw_that_died_with_its_driver_is_made_again_with_the_same_key(server: Endpoint, tmp_path: Path) -> None:
+    server.ready = tmp_path / "ready"
+    cli = CommandLine(tmp_path)
+    cli.environment["MODEL_KEY"] = KEY
+    cli.write("w.yaml", WORKFLOW.replace("BASE_URL", server.base_url("hangs-once")))
+    driver = cli.start("run", "w.yaml")
+    while not server.ready.exists():
+        time.sleep(0.01)
+    driver.kill()
+    driver.communicate()
+
+    ended = cli.hooks("recover", "last")
+
+    assert ended.code == 0, ended.err
+    draws = [line["payload"] for line in cli.log_lines(cli.run_id()) if line["type"] == "generationFinished"]
+    assert [(draw.get("interrupted"), draw.get("text")) for draw in draws] == [(True, None), (None, "hi")]
+    keys = [asked.headers["idempotency-key"] for asked in server.asked if "/hangs-once/" in asked.target]
+    assert len(keys) == 2
+    assert len(set(keys)) == 1
 
 
 def test_without_the_package_the_error_names_the_command(tmp_path: Path) -> None:

@@ -155,6 +155,8 @@ def test_an_endpoint_of_ones_own_needs_no_key_and_the_public_one_does() -> None:
         ("temperature: 0", "`temperature` does not belong into the agent `a`", "write it as a model option: `model_options: {temperature: …}`"),
         ("argv: [x]", "`argv` does not belong into the agent `a`", "it belongs to a command agent (`kind: command`)"),
         ("base_ulr: x", "unknown key `base_ulr` in the agent `a`", "did you mean `base_url`?"),
+        ("endpoint: x", "unknown key `endpoint` in the agent `a`", "here it is `base_url`"),
+        ("token: x", "unknown key `token` in the agent `a`", "here it is `api_key_env`"),
         ("stream: maybe", "`stream` must be true or false, but is the text 'maybe'", None),
         ("options: top_k", "`options` must be a list of texts, but is the text 'top_k'", None),
         ("model_options: {temprature: 0}", "the agent `a` does not honour the option `temprature`", "did you mean `temperature`?"),

@@ -9,11 +9,11 @@ they refuse, and the client quotes headers it cannot send.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from msgspec.structs import replace as replaced
 from hooks import jsonio
 from hooks.agents.base import AgentError, Generation, GenerationRequest, agent_error
 from hooks.agents.response_format import response_format
+from hooks.callables import in_thread
 from hooks.definition.model import OPENAI_INSTALL, OpenAIAgent
 from hooks.errors import JsonBorderError
 from hooks.events.payloads import ErrorClass
@@ -88,11 +89,12 @@ class OpenAIEndpoint:
 
     async def _ask(self, request: GenerationRequest, key: str | None) -> Generation:
         try:
-            async with self._client(key) as client:
+            # In a thread: importing the client takes a second, and others are being waited for.
+            async with await in_thread(partial(self._client, key)) as client:
                 exchange = _streamed if self._declaration.stream else _at_once
                 answer = await exchange(client, self._body(request), _headers(request, key))
             return self._generation(answer)
-        except (AgentError, asyncio.CancelledError):
+        except AgentError:
             raise
         except _NoAnswerError as error:
             raise self._failed(error.code, error.error_class, str(error)) from error
@@ -154,6 +156,9 @@ class OpenAIEndpoint:
                 _class_of(error),
                 f"{where} was answered with status {error.status_code}. It said: {_said(error)}",
             )
+        if isinstance(error, UnicodeEncodeError):
+            message = "the prompt holds bytes that are no text, which no request can hold."
+            return self._failed("PromptNotText", "userFault", message)
         if isinstance(error, openai.APITimeoutError):
             return self._failed("ConnectionTimeout", "retryable", f"{where}: nothing came in time.")
         if isinstance(error, openai.APIConnectionError) or _is_of_transport(error):

@@ -34,7 +34,7 @@ def openai_keys(later: frozenset[str], synonyms: dict[str, str], elsewhere: dict
         "an openai agent",
         COMMON | OWN,
         later,
-        {**synonyms, "url": "base_url", "api_base": "base_url"},
+        synonyms,
         {**elsewhere, **options, "api_key": API_KEY},
     )
 
