@@ -155,7 +155,7 @@ def test_nobody_at_the_other_end_may_be_tried_again(tmp_path: Path, server: Endp
     error = refusal(endpoint_agent(server, base_url=f"http://127.0.0.1:{port}/v1"), tmp_path).error
 
     assert (error.error_code, error.error_class) == ("ConnectionFailed", "retryable")
-    assert f"http://127.0.0.1:{port}/v1/chat/completions" in error.error_message
+    assert f"http://127.0.0.1:{port}/v1/chat/completions: Connection refused." in error.error_message
 
 
 @pytest.mark.parametrize(
@@ -252,9 +252,9 @@ def test_an_option_that_is_not_declared_is_refused(server: Endpoint, tmp_path: P
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_its_own_timeout_ends_the_request(server: Endpoint, tmp_path: Path, stream: bool) -> None:
-    ask(endpoint_agent(server), tmp_path)  # the first prompt of a process has the package imported
+    ask(endpoint_agent(server), tmp_path)  # the first prompt of a process takes its time to import the client
     server.gone.clear()
-    error = refusal(endpoint_agent(server, "hangs", timeout_ms=300, stream=stream), tmp_path).error
+    error = refusal(endpoint_agent(server, "hangs", timeout_ms=3_000, stream=stream), tmp_path).error
 
     assert (error.error_code, error.error_class) == ("AgentTimeout", "timeout")
     assert server.gone.wait(20)

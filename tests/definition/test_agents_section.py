@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from hooks.definition.agent_presets import PRESETS
+from hooks.definition.config import Config
+from hooks.definition.defaults_section import Defaults
 from hooks.definition.load import load_workflow
-from hooks.definition.model import AgentDeclaration, CommandAgent, OpenAIAgent
+from hooks.definition.model import AgentDeclaration, CommandAgent, OpenAIAgent, SubagentNode, every_node
 from hooks.errors import Problem
 from tests.definition.builders import HEAD, ONE_NODE, load, node, problem, problems
 
@@ -199,6 +201,48 @@ def test_a_step_sets_what_the_endpoint_knows() -> None:
 )
 def test_what_an_endpoint_does_not_know_is_refused_in_a_step(step: str, message: str) -> None:
     assert problem(node(f"{{agent: w, prompt: x, {step}}}", head=ENDPOINT)).message == message
+
+
+LAYERS = """\
+workflow_id: w
+defaults: {model_options: {seed: 1, temperature: 1, top_p: 1}}
+agents:
+  e: {kind: openai, base_url: 'http://h/v1', model: m, model_options: {temperature: 2, top_p: 2}}
+  c: {kind: command, argv: [c], options: {seed: [-s, "{value}"]}}
+  p: {kind: python, callable: 'm:f', model_options: [temperature]}
+nodes:
+  ask: {agent: e, prompt: x, model_options: {top_p: 3, stop: null}}
+  tell: {agent: c, prompt: x}
+  call: {agent: p, prompt: x}
+  rounds: {body: [again, ok], max_iterations: 2, terminate: {node: ok, via: human_gate}}
+  again: {agent: e, prompt: x}
+  ok: {type: decision, depends: [again], human_gate: {prompt: x}}
+"""
+
+
+def test_a_step_has_its_options_over_those_of_its_agent_over_the_defaults() -> None:
+    found = {node.id: node.model_options for node in every_node(load(LAYERS)) if isinstance(node, SubagentNode)}
+
+    assert found == {
+        "ask": {"seed": 1, "temperature": 2, "top_p": 3, "stop": None},
+        "tell": {"seed": 1},
+        "call": {"temperature": 1},
+        "again": {"seed": 1, "temperature": 2, "top_p": 2},
+    }
+
+
+def test_the_defaults_of_a_config_are_below_those_of_the_file() -> None:
+    config = Config(defaults=Defaults(model_options={"seed": 7, "stop": "x", "unheard": 1}))
+
+    (first, *_) = load(LAYERS, config=config).nodes
+    assert isinstance(first, SubagentNode)
+    assert first.model_options == {"seed": 1, "stop": None, "temperature": 2, "top_p": 3}
+
+
+def test_a_default_that_no_agent_honours_is_refused() -> None:
+    found = problem(LAYERS.replace("{seed: 1, temp", "{sead: 1, temp"))
+
+    assert str(found) == "w.yaml:2:28: no agent here honours the option `sead`\n    fix: did you mean `seed`?"
 
 
 # ---- what is looked for around the file ----------------------------------------------------------------------------

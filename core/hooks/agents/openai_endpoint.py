@@ -333,6 +333,8 @@ def _reason(error: BaseException) -> str:
     deepest, said = error, str(error)
     while (below := deepest.__cause__ or deepest.__context__) is not None:
         deepest = below
+        if isinstance(deepest, ConnectionError) and deepest.errno:
+            return os.strerror(deepest.errno)  # asyncio puts words of its own in its place
         if isinstance(deepest, OSError) and deepest.strerror:
             return deepest.strerror
         said = str(deepest) or said
