@@ -104,10 +104,10 @@ class _Loader:
         nodes = self._nodes(defaults)
         hooks = self._hooks() + [hook for node in nodes for hook in node.hooks]
         declared = {param.name: param for param in params}
+        report_idle_defaults(source, self._fields.value("defaults"), [*config.agents.values(), *agents.values()])
         loop_of = check_loops(source, nodes)
         check_dependencies(source, nodes, loop_of)
         check_agents(source, nodes, {**config.agents, **agents})
-        report_idle_defaults(source, self._fields.value("defaults"), [*config.agents.values(), *agents.values()])
         check_executors(source, nodes, config.executors)
         if head.get("require_gates"):
             check_gates(source, nodes, {**config.agents, **agents})
