@@ -36,12 +36,19 @@ def test_the_first_workflow_runs_in_a_git_repository(tmp_path: Path) -> None:
     assert (tmp_path / "NOTES.md").read_text() == "## Changes\n\n- Add a door\n"
 
 
+def test_the_test_command_is_the_one_of_continuous_integration() -> None:
+    command = (Path(__file__).parents[1] / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
+
+    assert command.endswith("./check")
+    assert [block for block in blocks("sh") if "./check" in block] == [f"{command}\n"]
+
+
 def test_the_agents_and_hooks_it_shows_are_well_formed() -> None:
     agents = {agent.name for agent in load(HEAD + AGENTS + ONE_NODE).agents}
     asked = "agents: {w: {kind: command, argv: [w]}}\nnodes:\n  a: {agent: w, prompt: x}\n"
     file_step = "  b: {executor: file, input: {path: x, content: y}}\n"
 
-    assert agents == {"model", "local"}
+    assert agents == {"small", "coder", "judge", "tool", "local"}
     assert [hook.name for hook in load(HEAD + HOOKS + asked + file_step).hooks] == ["no-friday", "guard", "Budget"]
 
 

@@ -130,7 +130,79 @@ def test_an_answer_that_is_not_there_is_an_error(tmp_path: Path, document: str, 
     assert message in error.error.error_message
 
 
-@pytest.mark.parametrize("extract", ["", ".a", "a.", "a..b", "a[x]", "a[0", "a]"])
+@pytest.mark.parametrize(
+    ("document", "extract", "expected"),
+    [
+        ('{"a": {"type": "x", "text": "hi"}}', "a[type=x].text", "hi"),
+        ('{"type": "x.y", "text": "hi"}', "[type=x.y].text", "hi"),
+        ('{"is": true, "text": "hi"}', "[is=true].text", "hi"),
+        ('{"n": 1, "all": [{"id": 2, "text": "hi"}]}', "[n=1].all[0][id=2].text", "hi"),
+    ],
+)
+def test_a_path_may_lead_on_only_where_something_is_so(
+    tmp_path: Path, document: str, extract: str, expected: str
+) -> None:
+    agent = command("cat", output="json", extract=extract)
+
+    assert ask(agent, tmp_path, document).text == expected
+    other = document.replace('"x', '"z').replace("true", "false").replace("2,", "3,")
+    assert refusal(agent, tmp_path, prompt=other).error.error_code == "AnswerNotFound"
+
+
+@pytest.mark.parametrize(
+    ("printed", "text", "usage"),
+    [
+        ('{"t": "a", "x": "one"}\n{"t": "b", "x": "no"}\n{"t": "a", "x": "two"}\n', "two", None),
+        ('warning: so\n\n{"t": "a", "x": "one"}\n[not json\n', "one", None),
+        ('{"t": "a", "x": "one"}\n{"usage": {"n": 1}}\n{"usage": {"n": 2}}', "one", {"n": 2}),
+        ('{"error": "lost"}\n{"t": "a", "x": "one"}', "one", None),
+    ],
+)
+def test_of_lines_the_last_that_has_an_answer_counts(
+    tmp_path: Path, printed: str, text: str, usage: dict[str, int] | None
+) -> None:
+    agent = command("cat", output="jsonl", extract="[t=a].x", error_extract="error")
+
+    assert ask(agent, tmp_path, printed) == Generation(text, usage=usage)
+
+
+def test_of_lines_an_error_after_the_answer_counts(tmp_path: Path) -> None:
+    agent = command("cat", output="jsonl", extract="[t=a].x", error_extract=["failed.message", "error"])
+    printed = '{"t": "a", "x": "one"}\n{"failed": {"message": "lost"}}\n'
+
+    assert refusal(agent, tmp_path, prompt=printed).error.error_message == "Agent writer: lost"
+
+
+def test_usage_and_model_are_found_where_the_declaration_says(tmp_path: Path) -> None:
+    agent = command(
+        "cat",
+        output="json",
+        extract="result",
+        usage_extract=["stats.tokens", "cost.usd", "nothing"],
+        model_extract="stats.by_model",
+    )
+    document = '{"result": "hi", "stats": {"tokens": {"in": 1}, "by_model": {"m-1": {}}}, "cost": {"usd": 0.5}}'
+
+    assert ask(agent, tmp_path, document) == Generation("hi", model="m-1", usage={"in": 1, "usd": 0.5})
+
+
+def test_the_class_of_an_error_is_told_by_its_words(tmp_path: Path) -> None:
+    agent = script("cat >&2; exit 1", error_classes={"retryable": ["busy"], "userFault": [r"\bkey\b", "busy key"]})
+
+    assert refusal(agent, tmp_path, prompt="BUSY key").error.error_class == "retryable"
+    assert refusal(agent, tmp_path, prompt="no key").error.error_class == "userFault"
+    assert refusal(agent, tmp_path, prompt="no keys").error.error_class == "fatal"
+
+
+def test_the_model_is_the_one_that_was_asked_for_where_the_answer_names_none(tmp_path: Path) -> None:
+    agent = script("echo hi", model="small", options={"model": ["-m", "{value}"]}, model_options={"model": "large"})
+
+    assert ask(agent, tmp_path).model == "large"
+    assert ask(agent, tmp_path, options={"model": "huge"}).model == "huge"
+    assert ask(script("echo hi", model="small"), tmp_path).model == "small"
+
+
+@pytest.mark.parametrize("extract", ["", ".a", "a.", "a..b", "a[x]", "a[0", "a]", "a[=x]"])
 def test_a_path_that_is_none_is_refused_at_once(extract: str) -> None:
     with pytest.raises(UsageError, match="is not a path"):
         command("cat", output="json", extract=extract)

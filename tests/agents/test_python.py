@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.agents.builders import ask, refusal
+from tests.agents.builders import ask, make_request, refusal
 
-from hooks.agents.base import Agent, Generation
+from hooks.agents.base import Agent, Generation, Message
 from hooks.agents.registry import make_agent
+from hooks.agents.transcript import as_text
 from hooks.definition.model import PythonAgent
 from hooks.secrets import Masker
 
@@ -21,6 +24,9 @@ def with_options(prompt, options): return {"prompt": prompt, "options": options}
 async def later(prompt, options): return [prompt]
 def fails(prompt): raise LookupError("nothing there")
 def busy(prompt): raise AgentError(ErrorInfo(error_code="Busy", error_class="retryable", error_message="later"))
+def with_messages(prompt, options, messages): return [prompt, options, messages]
+def with_optional_messages(prompt, options=None, messages=()): return [prompt, messages]
+def with_third_of_its_own(prompt, options=None, tries=7): return [prompt, tries]
 def opaque(prompt): return {"x": object()}
 def nan(prompt): return float("nan")
 """
@@ -96,3 +102,24 @@ def test_whatever_a_function_raises_is_an_error_of_the_agent(tmp_path: Path, rai
     agent = make_agent(PythonAgent(name="writer", callable="mute.py:f"), tmp_path)
 
     assert refusal(agent, tmp_path).error.error_class == "fatal"
+
+
+TURNS = [Message("user", "one"), Message("assistant", "two")]
+AS_JSON = [{"role": "user", "content": "one"}, {"role": "assistant", "content": "two"}]
+
+
+@pytest.mark.parametrize(
+    ("function", "answer"),
+    [
+        ("with_messages", ["three", {"seed": 1}, AS_JSON]),
+        ("with_optional_messages", ["three", AS_JSON]),
+        ("with_third_of_its_own", [as_text(TURNS, "three"), 7]),
+    ],
+)
+def test_the_messages_before_the_prompt_are_given_to_a_function_that_takes_them(
+    tmp_path: Path, function: str, answer: object
+) -> None:
+    """To another all of it is given as one text; a third argument that was there for something else stays that."""
+    request = replace(make_request(tmp_path, "three", options={"seed": 1}), context=TURNS)
+
+    assert asyncio.run(agent(tmp_path, function).generate(request)).value == answer

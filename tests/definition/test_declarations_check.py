@@ -192,7 +192,7 @@ nodes:
 """
 
     assert loaded_with_distribution(tmp_path, text) == (
-        "w.yaml:2:20: the agent `o`: `kind` must be one of `command`, `oracle`, `python`, but is the text 'oracel'\n"
+        "w.yaml:2:20: the agent `o`: `kind` must be one of `command`, `openai`, `oracle`, `python`, but is the text 'oracel'\n"
         "    fix: did you mean `oracle`?\n"
         "w.yaml:4:17: `e` calls the executor `parcle`, which is not declared\n"
         "    fix: did you mean `parcel`? Otherwise declare it as `executors.parcle` in .hooks/config.yaml\n"

@@ -29,6 +29,7 @@ from hooks.definition.model import (
     HookMatch,
     HostExecutorNode,
     LoopNode,
+    OpenAIAgent,
     Param,
     PythonAgent,
     Retry,
@@ -302,8 +303,7 @@ def test_a_sampling_field_beside_its_place_is_told_where_it_belongs(field: str, 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (HEAD + "agents: {a: {kind: openai, model: x}}\n" + ONE_NODE, "the agent `a`: `kind`: `openai` is not supported yet"),
-        (HEAD + "agents: {a: {kind: command, argv: [x], preset: claude}}\n" + ONE_NODE, "`preset` is not supported yet"),
+        (HEAD + "agents: {a: {kind: command, argv: [x], provider: y}}\n" + ONE_NODE, "`provider` is not supported yet"),
         (HEAD + "defaults: {max_output_bytes: 5}\n" + ONE_NODE, "`max_output_bytes` is not supported yet"),
         (HEAD + "hooks: [{on: sampling_loop_start, argv: [x]}]\n" + ONE_NODE, "the hook point `sampling_loop_start` is not supported yet"),
     ],
@@ -350,8 +350,8 @@ def test_not_supported_yet_is_said_everywhere(text: str, message: str) -> None:
         (node("{agent: w, prompt: x, model_options: {t: 1}}", head="agents: {w: {kind: command, argv: [w], options: {t: --temp}}}\n"), "the agent `w` would not hear this value: its option `t` has no \"{value}\"", 'write `t: [--temp, "{value}"]` under `options` of the agent'),
         (f"{HEAD}agents: {{w: {{kind: command, argv: [w], options: {{t: 0.1}}}}}}\n{ONE_NODE}", "`options.t` must be the arguments the option becomes, but is the number `0.1`", None),
         (node("{agent: w, prompt: x, model_options: {seed: 1}}", head="agents: {w: {kind: python, callable: 'a:b', model_options: [sed]}}\n"), "the agent `w` does not honour the option `seed`", "did you mean `sed`?"),
-        (HEAD + "agents: {w: {argv: [x]}}\n" + ONE_NODE, "the agent `w` has no `kind`", "add `kind: command` or `kind: python`"),
-        (HEAD + "agents: {w: {kind: command}}\n" + ONE_NODE, "the agent `w` has no `argv`", "add the command: argv: [./agent.sh]"),
+        (HEAD + "agents: {w: {argv: [x]}}\n" + ONE_NODE, "the agent `w` has no `kind`", "add `kind: command`, `kind: openai` or `kind: python`"),
+        (HEAD + "agents: {w: {kind: command}}\n" + ONE_NODE, "the agent `w` has no `argv`", "add the command: argv: [./agent.sh]; or one of `claude`, `codex`, `gemini`, `llm` as `preset`"),
         (HEAD + "agents: {w: {kind: command, argv: [x], extract: a}}\n" + ONE_NODE, "`extract` needs a JSON answer", "add `output: json`"),
         (HEAD + "agents: {w: {kind: command, argv: [x], output: json, extract: 'a..b'}}\n" + ONE_NODE, "`extract`: 'a..b' is no path into a JSON document", None),
         (HEAD + "agents: {w: {kind: command, argv: [x, '${params.y}']}}\n" + ONE_NODE, "references do not work in an agent's `argv`", None),
@@ -719,6 +719,14 @@ workflows = st.builds(
     agents=st.lists(
         st.builds(CommandAgent, name=plain_text, argv=st.lists(plain_text, min_size=1), repeatable=st.booleans())
         | st.builds(PythonAgent, name=plain_text, callable=plain_text)
+        | st.builds(
+            OpenAIAgent,
+            name=plain_text,
+            model=plain_text,
+            base_url=plain_text,
+            api_key_env=optional,
+            model_options=st.dictionaries(plain_text, st.none() | plain_text | st.floats(0, 1), max_size=2),
+        )
         | st.builds(
             EntryPointAgent,
             name=plain_text,

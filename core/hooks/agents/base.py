@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from hooks.events.payloads import ErrorInfo
+from hooks.events.payloads import ErrorClass, ErrorInfo
 from hooks.secrets import Masker
 
 
@@ -79,6 +79,13 @@ class AgentError(Exception):
         self.error = error
         self.stack_trace = stack_trace
         self.leaked = leaked
+
+
+def agent_error(
+    code: str, error_class: ErrorClass, message: str, stack_trace: str = "", *, leaked: int = 0
+) -> AgentError:
+    info = ErrorInfo(error_code=code, error_class=error_class, error_message=message)
+    return AgentError(info, stack_trace, leaked=leaked)
 
 
 class Agent(Protocol):

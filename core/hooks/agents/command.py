@@ -6,16 +6,18 @@ only the declared argv is searched for `${prompt}`, and no shell sees any of it.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hooks import jsonio
-from hooks.agents.answer_path import AnswerPath
-from hooks.agents.base import AgentError, Generation, GenerationRequest
-from hooks.definition.model import FORMAT_OPTION, CommandAgent
+from hooks.agents.base import AgentError, Generation, GenerationRequest, agent_error
+from hooks.agents.printed import ABSENT, Printed, PrintedForm
+from hooks.agents.transcript import as_text
+from hooks.definition.model import FORMAT_OPTION, TOOLS_OPTION, CommandAgent
 from hooks.errors import JsonBorderError
-from hooks.events.payloads import ErrorClass, ErrorInfo
+from hooks.events.payloads import ErrorClass
 from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
 from hooks.processes.outputs import CaptureLostError, read_tail, read_text
@@ -26,7 +28,7 @@ PROMPT = "${prompt}"
 ANSWER_LIMIT = 64 * 1024 * 1024
 _STDERR_LIMIT = 16 * 1024
 _MESSAGE_LIMIT = 2_000
-_ABSENT = object()
+_CLASSES: tuple[Literal["retryable", "userFault", "fatal"], ...] = ("retryable", "userFault", "fatal")
 
 
 class CommandAgentProcess:
@@ -39,8 +41,7 @@ class CommandAgentProcess:
     def __init__(self, declaration: CommandAgent, workflow_directory: Path) -> None:
         self._declaration = declaration
         self._workflow_directory = workflow_directory
-        self._extract = AnswerPath(declaration.extract) if declaration.extract is not None else None
-        self._error_extract = AnswerPath(declaration.error_extract) if declaration.error_extract is not None else None
+        self._form = PrintedForm(declaration)
         self._honoured = declaration.honoured_options
 
     @property
@@ -51,8 +52,8 @@ class CommandAgentProcess:
         try:
             ended = await run_child(self._child(request), grace_ms=request.grace_ms, on_kill=request.on_kill)
         except CouldNotStartError as error:
-            raise _agent_error("CouldNotStart", "userFault", f"{self._name}: {error}") from error
-        return self._answer(ended, request.directory)
+            raise agent_error("CouldNotStart", "userFault", f"{self._name}: {error}") from error
+        return self._answer(ended, request)
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:
         ended = await adopt_child(
@@ -65,7 +66,7 @@ class CommandAgentProcess:
         if ended is None or ended.code is None:
             # Killed by a signal that may have ended the driver as well: no answer, and no fault of the agent's.
             return None
-        return self._answer(ended, request.directory)
+        return self._answer(ended, request)
 
     @property
     def _name(self) -> str:
@@ -74,7 +75,8 @@ class CommandAgentProcess:
     def _child(self, request: GenerationRequest) -> Child:
         declared = self._declaration.argv
         in_argv = any(PROMPT in word for word in declared)
-        argv = [word.replace(PROMPT, request.prompt) for word in declared]
+        prompt = as_text(request.context, request.prompt)
+        argv = [word.replace(PROMPT, prompt) for word in declared]
         if "/" in declared[0]:
             argv[0] = str(self._workflow_directory / argv[0])
         return Child(
@@ -89,20 +91,14 @@ class CommandAgentProcess:
             },
             directory=request.directory,
             marker=request.marker,
-            stdin=b"" if in_argv else request.prompt.encode("utf-8", "surrogateescape"),
+            stdin=b"" if in_argv else prompt.encode("utf-8", "surrogateescape"),
             masker=request.masker,
         )
 
     def _option_words(self, request: GenerationRequest) -> list[str]:
         options = dict(request.model_options)
-        if unknown := sorted(set(options) - self._honoured):
-            known = ", ".join(sorted(self._honoured)) or "none"
-            raise _agent_error(
-                "UnknownModelOption",
-                "userFault",
-                f"{self._name} does not know the option {unknown[0]!r} (it knows: {known}). "
-                f"Say under `options:` of the agent which arguments it becomes.",
-            )
+        if request.tool_calls_enabled:
+            options[TOOLS_OPTION] = True
         if request.format is not None:
             options[FORMAT_OPTION] = request.format
         return [
@@ -112,65 +108,84 @@ class CommandAgentProcess:
             for word in _option_argv(template, options[name])
         ]
 
-    def _answer(self, ended: Exit, directory: Path) -> Generation:
+    def _answer(self, ended: Exit, request: GenerationRequest) -> Generation:
         """The answer in a finished draw's files. Raises AgentError."""
         leaked = len(ended.leaked)
         try:
-            return replace(self._read_answer(ended, directory), leaked=leaked)
+            generation = self._read_answer(ended, request.directory)
         except AgentError as error:
             error.leaked = leaked
             raise
         except CaptureLostError as error:
-            raise _agent_error("OutputLost", "fatal", f"{self._name} ended. {error}", leaked=leaked) from error
+            raise agent_error("OutputLost", "fatal", f"{self._name} ended. {error}", leaked=leaked) from error
+        asked_for = request.model_options.get("model", self._declaration.model)
+        model = generation.model or (asked_for if isinstance(asked_for, str) else None)
+        return replace(generation, leaked=leaked, model=model)
 
     def _read_answer(self, ended: Exit, directory: Path) -> Generation:
         """Raises AgentError, CaptureLostError."""
         stderr = read_tail(directory / STDERR, _STDERR_LIMIT)
         if ended.signal is not None:
             message = f"{self._name} was ended by signal {ended.signal}."
-            raise _agent_error("Signalled", "retryable", _with_end_of(stderr, message), stderr)
+            raise agent_error("Signalled", "retryable", _with_end_of(stderr, message), stderr)
         if ended.code is None:
-            raise _agent_error("OutcomeUnknown", "retryable", f"{self._name} ended, nobody saw how.", stderr)
+            raise agent_error("OutcomeUnknown", "retryable", f"{self._name} ended, nobody saw how.", stderr)
         captured = read_text(directory / STDOUT, ANSWER_LIMIT)
-        document: Any = None
-        if self._declaration.output == "json":
+        printed = Printed()
+        if self._declaration.output != "text":
             try:
-                document = jsonio.parse_strict(captured.text.encode())
+                printed = self._form.read(captured.text)
             except JsonBorderError as error:
                 if ended.code == 0 and not captured.truncated:
                     message = f"{self._name} did not answer with JSON ({error}): {captured.text[:200]!r}"
-                    raise _agent_error("AgentOutputNotJson", "fatal", message, stderr) from error
-        self._judge(ended.code, document, stderr)
+                    raise agent_error("AgentOutputNotJson", "fatal", message, stderr) from error
+        self._judge(ended.code, printed, captured.text, stderr)
         if captured.truncated:
             message = f"{self._name} answered with {captured.bytes_total} bytes; {ANSWER_LIMIT} are taken at most."
-            raise _agent_error("OutputTooLarge", "fatal", message, stderr)
-        return self._generation(captured.text, document, stderr)
+            raise agent_error("OutputTooLarge", "fatal", message, stderr)
+        return self._generation(captured.text, printed, stderr)
 
-    def _judge(self, code: int, document: Any, stderr: str) -> None:
-        """Raise AgentError if the command says it failed: by its document first, which tells more than a number."""
-        said = self._error_extract.find(document) if self._error_extract is not None else None
-        # false, "", null, [] and {} are how a tool says "no error".
+    def _judge(self, code: int, printed: Printed, stdout: str, stderr: str) -> None:
+        """Raise AgentError if the command says it failed: by what it printed first, which tells more than a number."""
+        said = printed.error
         if said:
-            raise _agent_error("AgentFailed", _class_of(said), f"{self._name}: {_error_text(said)}", stderr)
+            raise agent_error("AgentFailed", self._class_of(said), f"{self._name}: {_error_text(said)}", stderr)
         if code != 0:
-            message = f"{self._name} ended with exit code {code}."
-            raise _agent_error("ExitStatus", "fatal", _with_end_of(stderr, message), stderr)
+            message = f"ended with exit code {code}."
+            if self._declaration.error_classes and not stderr.strip():
+                # Some tools say on stdout what went wrong.
+                told = _with_end_of(stdout, message)
+            else:
+                told = _with_end_of(stderr, message)
+            raise agent_error("ExitStatus", self._class_by_text(told), f"{self._name} {told}", stderr)
 
-    def _generation(self, stdout: str, document: Any, stderr: str) -> Generation:
+    def _class_of(self, said: Any) -> ErrorClass:
+        """What the agent itself says of its error (an object whose errorClass is `retryable`), or what its words do."""
+        named = said.get("errorClass", said.get("error_class")) if isinstance(said, dict) else None
+        whole = said if isinstance(said, str) else jsonio.canonical(said).decode()
+        return "retryable" if named == "retryable" else self._class_by_text(whole)
+
+    def _class_by_text(self, text: str) -> ErrorClass:
+        declared = self._declaration.error_classes
+        for error_class in _CLASSES:
+            if any(re.search(pattern, text, re.IGNORECASE) for pattern in declared.get(error_class, ())):
+                return error_class
+        return "fatal"
+
+    def _generation(self, stdout: str, printed: Printed, stderr: str) -> Generation:
         if self._declaration.output == "text":
             # One final newline is the terminal's, not the answer's; everything else of it is kept.
-            return Generation(stdout.removesuffix("\n"), model=self._declaration.model)
-        answer = document if self._extract is None else self._extract.find(document, _ABSENT)
-        if self._extract is not None and answer is _ABSENT:
-            message = f"{self._name}: its answer has no {self._extract.text!r}: {stdout[:200]!r}"
-            raise _agent_error("AnswerNotFound", "fatal", message, stderr)
-        told = document if isinstance(document, dict) else {}
-        usage, model = told.get("usage"), told.get("model")
+            return Generation(stdout.removesuffix("\n"))
+        answer = printed.answer
+        if answer is ABSENT:
+            wanted = self._form.extract.text if self._form.extract is not None else ""
+            message = f"{self._name}: its answer has no {wanted!r}: {stdout[:200]!r}"
+            raise agent_error("AnswerNotFound", "fatal", message, stderr)
         return Generation(
             text=answer if isinstance(answer, str) else jsonio.canonical(answer).decode(),
             value=None if isinstance(answer, str) else answer,
-            model=model if isinstance(model, str) else self._declaration.model,
-            usage=usage if isinstance(usage, dict) else None,
+            model=printed.model,
+            usage=printed.usage,
         )
 
 
@@ -188,18 +203,5 @@ def _error_text(said: Any) -> str:
     return said if isinstance(said, str) else jsonio.canonical(said).decode()
 
 
-def _class_of(said: Any) -> ErrorClass:
-    """What the agent itself says of its error: an object whose errorClass is `retryable` may be tried again."""
-    named = said.get("errorClass", said.get("error_class")) if isinstance(said, dict) else None
-    return "retryable" if named == "retryable" else "fatal"
-
-
 def _with_end_of(stderr: str, message: str) -> str:
     return f"{message} It said: {stderr.strip()[-_MESSAGE_LIMIT:]}" if stderr.strip() else message
-
-
-def _agent_error(
-    code: str, error_class: ErrorClass, message: str, stack_trace: str = "", *, leaked: int = 0
-) -> AgentError:
-    info = ErrorInfo(error_code=code, error_class=error_class, error_message=message)
-    return AgentError(info, stack_trace, leaked=leaked)

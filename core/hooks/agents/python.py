@@ -1,4 +1,7 @@
-"""An agent that is a Python function: (prompt, options) or (prompt), sync or async; it answers with text or JSON."""
+"""An agent that is a Python function: (prompt), (prompt, options) or (prompt, options, messages), sync or async.
+
+It answers with text or JSON. A function that does not take the messages before the prompt is given all as one text.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,9 @@ import msgspec
 
 from hooks import jsonio
 from hooks.agents.base import AgentError, Generation, GenerationRequest
+from hooks.agents.transcript import as_text
 from hooks.callables import CallableError, call, in_thread, load_callable
-from hooks.definition.model import PythonAgent
+from hooks.definition.model import TOOLS_OPTION, PythonAgent
 from hooks.errors import JsonBorderError, describe_exception
 from hooks.events.payloads import ErrorClass, ErrorInfo
 
@@ -23,7 +27,8 @@ from hooks.events.payloads import ErrorClass, ErrorInfo
 @dataclass(frozen=True, slots=True)
 class _Loaded:
     function: Callable[..., Any]
-    takes_options: bool
+    takes: int
+    """How many arguments: the prompt, the options, the messages before the prompt."""
 
 
 class PythonAgentCallable:
@@ -51,14 +56,20 @@ class PythonAgentCallable:
 
     async def _generate(self, request: GenerationRequest) -> Generation:
         loaded = await self._load()
-        arguments = [request.prompt, dict(request.model_options)] if loaded.takes_options else [request.prompt]
+        messages = [{"role": message.role, "content": message.content} for message in request.context]
+        prompt = request.prompt if loaded.takes == 3 else as_text(request.context, request.prompt)
+        arguments = (prompt, self._options(request), messages)
         try:
-            answer = await call(loaded.function, *arguments)
+            answer = await call(loaded.function, *arguments[: loaded.takes])
         except Exception as error:
             if _says_what_it_is(error):
                 raise
             raise self._failed(type(error).__name__, "fatal", describe_exception(error), error) from error
         return self._generation(answer)
+
+    def _options(self, request: GenerationRequest) -> dict[str, Any]:
+        options = dict(request.model_options)
+        return {**options, TOOLS_OPTION: request.tool_calls_enabled} if self._declaration.knows_tools else options
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:
         """Nothing: a function dies with its driver."""
@@ -72,7 +83,7 @@ class PythonAgentCallable:
                 function = await in_thread(partial(load_callable, self._declaration.callable, self._workflow_directory))
             except CallableError as error:
                 raise self._failed("CallableNotFound", "userFault", str(error), error) from error
-            self._loaded = _Loaded(function, _takes_options(function))
+            self._loaded = _Loaded(function, _arguments_of(function))
         return self._loaded
 
     def _generation(self, answer: Any) -> Generation:
@@ -99,10 +110,25 @@ def _says_what_it_is(error: Exception) -> bool:
     return isinstance(error, AgentError) and isinstance(error.error, ErrorInfo) and isinstance(error.stack_trace, str)
 
 
-def _takes_options(function: Callable[..., Any]) -> bool:
+def _arguments_of(function: Callable[..., Any]) -> int:
+    """How many of (prompt, options, messages) it takes; the third has to be needed, or to be named so.
+
+    What a function of old has as a third argument with a default of its own is something else.
+    """
     try:
-        inspect.signature(function).bind("prompt", {})
+        signature = inspect.signature(function)
     except (TypeError, ValueError):
-        # It takes one argument, or, built in, does not say how many.
+        return 1  # built in, it does not say
+    if _binds(signature, "prompt", {}, []) and (
+        not _binds(signature, "prompt", {}) or "messages" in signature.parameters
+    ):
+        return 3
+    return 2 if _binds(signature, "prompt", {}) else 1
+
+
+def _binds(signature: inspect.Signature, *arguments: Any) -> bool:
+    try:
+        signature.bind(*arguments)
+    except TypeError:
         return False
     return True

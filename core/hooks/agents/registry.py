@@ -11,8 +11,10 @@ from typing import assert_never
 
 from hooks.agents.base import Agent
 from hooks.agents.command import CommandAgentProcess
+from hooks.agents.declared import DeclaredAgent
+from hooks.agents.openai_endpoint import OpenAIEndpoint
 from hooks.agents.python import PythonAgentCallable
-from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, PythonAgent
+from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, OpenAIAgent, PythonAgent
 from hooks.entry_points import load_entry_point
 from hooks.errors import UsageError
 
@@ -25,9 +27,15 @@ def make_agent(declaration: AgentDeclaration, workflow_directory: Path) -> Agent
     Of those that come with hooks nothing is loaded or started before the first prompt. Raises UsageError for a path
     that is none, and for a kind that is not installed.
     """
+    return DeclaredAgent(declaration, _of_kind(declaration, workflow_directory))
+
+
+def _of_kind(declaration: AgentDeclaration, workflow_directory: Path) -> Agent:
     match declaration:
         case CommandAgent():
             return CommandAgentProcess(declaration, workflow_directory)
+        case OpenAIAgent():
+            return OpenAIEndpoint(declaration)
         case PythonAgent():
             return PythonAgentCallable(declaration, workflow_directory)
         case EntryPointAgent():

@@ -1,54 +1,55 @@
 """The `agents:` section, of a workflow or a config: agents by name.
 
-Each is a command, a Python callable, or of a kind that another distribution registers; what such a kind takes beside
-the keys of every agent, only it understands.
+Each is a command (command_agent.py), an endpoint (openai_agent.py), a Python callable, or of a kind that another
+distribution registers; what such a kind takes beside the keys of every agent, only it understands.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import Any
 
-from hooks.definition.environment import read_environment
+from hooks.definition import command_agent, openai_agent
+from hooks.definition.agent_fields import COMMON, read_common
+from hooks.definition.command_agent import read_command_agent
 from hooks.definition.fields import Fields, Keys, describe, read_fields
-from hooks.definition.model import AgentDeclaration, CommandAgent, EntryPointAgent, PythonAgent
-from hooks.definition.named_files import check_function, check_program
-from hooks.definition.shell_text import report_pasted_text
-from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source
-from hooks.definition.values import read_bool, read_choice, read_duration, read_object, read_text, read_texts
+from hooks.definition.model import AgentDeclaration, EntryPointAgent, PythonAgent
+from hooks.definition.named_files import check_function
+from hooks.definition.openai_agent import openai_keys, read_openai_agent
+from hooks.definition.tree import Mapping, Node, Scalar, Source
+from hooks.definition.values import read_choice, read_object, read_text, read_texts
 from hooks.entry_points import registered_names
 from hooks.ids import NODE_ID
 
-PROMPT_MARK = "${prompt}"
-
-_LATER = frozenset({"preset", "base_url", "api_key", "cwd", "secrets", "retry", "tools", "provider", "grace"})
-_COMMAND = {"argv", "output", "extract", "error_extract", "model", "options", "env"}
-_PYTHON = {"callable", "model_options"}
-_COMMON = {"kind", "timeout", "timeout_ms", "repeatable"}
-_OF_EVERY_KIND = frozenset({*_COMMON, "model_options"})
-_LATER_KINDS = ("openai",)
+_LATER = frozenset({"cwd", "secrets", "retry", "provider", "grace"})
+_PYTHON = frozenset({"callable", "model_options"})
+_OF_EVERY_KIND = frozenset({*COMMON, "model_options"})
 _SYNONYMS = {"model_overrides": "model_options", "working_dir": "cwd"}
+_OF_COMMAND = dict.fromkeys(command_agent.OWN, "it belongs to a command agent (`kind: command`)")
+_OF_OPENAI = dict.fromkeys(openai_agent.OWN, "it belongs to an openai agent (`kind: openai`)")
+_OF_PYTHON = dict.fromkeys(_PYTHON, "it belongs to a python agent (`kind: python`)")
+_NO_KEY = {"api_key": openai_agent.API_KEY}
+
+
+def _beside(own: frozenset[str], *others: dict[str, str]) -> dict[str, str]:
+    """What to say of the keys of other kinds, apart from those that the kind has as well."""
+    return {key: where for other in others for key, where in other.items() if key not in own}
+
 
 _KEYS = {
     "command": Keys(
         "a command agent",
-        frozenset(_COMMON | _COMMAND),
+        COMMON | command_agent.OWN,
         _LATER,
         _SYNONYMS,
-        dict.fromkeys(_PYTHON, "it belongs to a python agent; a command agent lists its model options under `options`"),
+        _beside(command_agent.OWN, _OF_PYTHON, _OF_OPENAI, _NO_KEY),
     ),
+    "openai": openai_keys(_LATER, _SYNONYMS, _beside(openai_agent.OWN, _OF_PYTHON, _OF_COMMAND)),
     "python": Keys(
-        "a python agent",
-        frozenset(_COMMON | _PYTHON),
-        _LATER,
-        _SYNONYMS,
-        dict.fromkeys(_COMMAND, "it belongs to a command agent (`kind: command`)"),
+        "a python agent", COMMON | _PYTHON, _LATER, _SYNONYMS, _beside(_PYTHON, _OF_OPENAI, _OF_COMMAND, _NO_KEY)
     ),
 }
 _TARGET = re.compile(r".+:[A-Za-z_][A-Za-z0-9_.]*\Z")
-_ANSWER_PATH = re.compile(r"(?:(?:\A|\.)[^.\[\]]+|\[[0-9]+\])+\Z")
-_REFERENCE = re.compile(r"\$\{\s*(?:params\.|run\.|item\b|[A-Za-z0-9_.-]+\.(?:output|status|previous)\b)")
 
 
 def read_agents(source: Source, node: Node) -> dict[str, AgentDeclaration]:
@@ -91,7 +92,13 @@ def _read_agent(source: Source, key: Scalar, node: Node) -> AgentDeclaration | N
     fields = read_fields(source, node, _KEYS[kind], label)
     if fields is None:
         return None
-    return _command_agent(fields, key) if kind == "command" else _python_agent(fields, key)
+    match kind:
+        case "command":
+            return read_command_agent(fields, key)
+        case "openai":
+            return read_openai_agent(fields, key)
+        case _:
+            return _python_agent(fields, key)
 
 
 def _read_kind(source: Source, key: Scalar, node: Node, label: str) -> str | None:
@@ -100,22 +107,12 @@ def _read_kind(source: Source, key: Scalar, node: Node, label: str) -> str | Non
         return None
     kind = node.get("kind")
     if kind is None:
-        source.report(key, f"{label} has no `kind`", "add `kind: command` or `kind: python`")
+        source.report(key, f"{label} has no `kind`", "add `kind: command`, `kind: openai` or `kind: python`")
         return None
     known: Collection[str] = _KEYS
-    if isinstance(kind, Scalar) and kind.text not in (*known, *_LATER_KINDS):
+    if isinstance(kind, Scalar) and kind.text not in known:
         known = [*known, *registered_names("hooks.agents")]
-    return read_choice(source, kind, f"{label}: `kind`", known, later=_LATER_KINDS)
-
-
-def _read_common(fields: Fields) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    if (timeout_ms := read_duration(fields, "timeout")) is not None:
-        found["timeout_ms"] = timeout_ms
-    node = fields.value("repeatable")
-    if node is not None and (repeatable := read_bool(fields.source, node, "`repeatable`")) is not None:
-        found["repeatable"] = repeatable
-    return found
+    return read_choice(source, kind, f"{label}: `kind`", known)
 
 
 def _entry_point_agent(source: Source, key: Scalar, node: Node, kind: str) -> EntryPointAgent | None:
@@ -135,82 +132,8 @@ def _entry_point_agent(source: Source, key: Scalar, node: Node, kind: str) -> En
         entry_point=kind,
         settings=read_object(source, own, "the agent") or {},
         model_options=options or [],
-        **_read_common(fields),
+        **read_common(fields),
     )
-
-
-def _command_agent(fields: Fields, key: Scalar) -> CommandAgent | None:
-    source = fields.source
-    argv_node = fields.require("argv", "add the command: argv: [./agent.sh]", at=key.start)
-    argv = read_texts(source, argv_node, "`argv`") if argv_node is not None else None
-    if argv_node is not None and argv is not None:
-        _check_argv(source, argv_node, argv)
-    known: dict[str, Any] = {}
-    if (node := fields.value("output")) is not None:
-        known["output"] = read_choice(source, node, "`output`", ("text", "json"))
-    if (node := fields.value("model")) is not None:
-        known["model"] = read_text(source, node, "`model`")
-    for name in ("extract", "error_extract"):
-        if (node := fields.value(name)) is not None:
-            known[name] = _read_answer_path(source, node, f"`{name}`")
-    if (node := fields.value("options")) is not None:
-        known["options"] = _read_options(source, node)
-    if (node := fields.value("env")) is not None:
-        known["env"] = read_environment(source, node)
-    for name in ("extract", "error_extract"):
-        if name in fields and known.get("output") != "json":
-            source.report(fields.key_place(name), f"`{name}` needs a JSON answer", "add `output: json`")
-    if argv and isinstance(argv_node, Sequence) and "PATH" not in (known.get("env") or {}):
-        check_program(source, argv_node.items[0], argv[0])
-    common = _read_common(fields)
-    if argv is None:
-        return None
-    known = {name: value for name, value in known.items() if value is not None}
-    return CommandAgent(name=key.text, argv=argv, **known, **common)
-
-
-def _read_answer_path(source: Source, node: Node, what: str) -> str | None:
-    path = read_text(source, node, what)
-    if path is not None and not _ANSWER_PATH.match(path):
-        source.report(node, f"{what}: {path!r} is no path into a JSON document", "write it like `choices[0].text`")
-        return None
-    return path
-
-
-def _check_argv(source: Source, node: Node, argv: list[str]) -> None:
-    items = node.items if isinstance(node, Sequence) else [node]
-    for item, text in zip(items, argv, strict=True):
-        if _REFERENCE.search(text.replace("$${", "")):
-            source.report(
-                item,
-                "references do not work in an agent's `argv`",
-                f"put the value into the prompt; `{PROMPT_MARK}` is the prompt",
-            )
-    report_pasted_text(source, items, argv, f"`{PROMPT_MARK}`", is_pasted=lambda text: PROMPT_MARK in text)
-
-
-def _read_options(source: Source, node: Node) -> dict[str, list[str]] | None:
-    if not isinstance(node, Mapping):
-        source.report(
-            node,
-            f"`options` must map model options to argv, but is {describe(node)}",
-            'write {temperature: [--temperature, "{value}"]}',
-        )
-        return None
-    options = {}
-    for entry in node.entries:
-        what = f"`options.{entry.key.text}`"
-        if isinstance(entry.value, Scalar) and not isinstance(entry.value.value, str):
-            source.report(
-                entry.value,
-                f"{what} must be the arguments the option becomes, but is {describe(entry.value)}",
-                f'write [--{entry.key.text}, "{{value}}"] here; the value goes under `model_options` of a step',
-            )
-            continue
-        argv = read_texts(source, entry.value, what, one=True)
-        if argv is not None:
-            options[entry.key.text] = argv
-    return options
 
 
 def _python_agent(fields: Fields, key: Scalar) -> PythonAgent | None:
@@ -219,7 +142,7 @@ def _python_agent(fields: Fields, key: Scalar) -> PythonAgent | None:
     target = read_target(source, node, "`callable`") if node is not None else None
     options_node = fields.value("model_options")
     options = read_texts(source, options_node, "`model_options`", empty=True) if options_node is not None else []
-    common = _read_common(fields)
+    common = read_common(fields)
     if target is None:
         return None
     return PythonAgent(name=key.text, callable=target, model_options=options or [], **common)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from hooks.definition.agent_fields import report_options
 from hooks.definition.executor_inputs import EXECUTORS
 from hooks.definition.fields import did_you_mean, listed
-from hooks.definition.model import AgentDeclaration, CommandAgent, PythonAgent
+from hooks.definition.model import TOOLS_OPTION, AgentDeclaration, OpenAIAgent, PythonAgent
 from hooks.definition.nodes_section import DeclaredNode
 from hooks.definition.tree import Mapping as MappingNode
-from hooks.definition.tree import Node, Scalar, Source
+from hooks.definition.tree import Scalar, Source
 from hooks.entry_points import registered_names
 
 _CONFIG = ".hooks/config.yaml"
@@ -32,10 +33,11 @@ def check_agents(source: Source, nodes: Sequence[DeclaredNode], agents: Mapping[
                 f"{similar} Otherwise {declare}" if similar else f"{declare}; there is: {listed(agents)}",
             )
             continue
-        if (options := node.value("model_options")) is not None:
-            _check_options(source, options, agent)
-        if node.fields is not None and "env" in node.fields and isinstance(agent, PythonAgent):
-            _report_idle_environment(source, node, f"a Python callable (`{agent.name}`)")
+        report_options(source, node.value("model_options"), agent)
+        _check_tools(source, node, agent)
+        if node.fields is not None and "env" in node.fields and isinstance(agent, PythonAgent | OpenAIAgent):
+            what = "a Python callable" if isinstance(agent, PythonAgent) else "an endpoint"
+            _report_idle_environment(source, node, f"{what} (`{agent.name}`)")
 
 
 def check_executors(source: Source, nodes: Sequence[DeclaredNode], declared: Collection[str]) -> None:
@@ -78,24 +80,11 @@ def _report_idle_environment(source: Source, node: DeclaredNode, what: str) -> N
     source.report(node.fields.key_place("env"), f"`env` does nothing for {what}, which starts no process", "remove it")
 
 
-def _check_options(source: Source, options: Node, agent: AgentDeclaration) -> None:
-    if not isinstance(options, MappingNode):
-        return
-    honoured = agent.honoured_options
-    for entry in options.entries:
-        name = entry.key.text
-        if name not in honoured:
-            fix = did_you_mean(name, honoured) or f"it honours: {listed(honoured)}; see `options` of the agent"
-            source.report(entry.key, f"the agent `{agent.name}` does not honour the option `{name}`", fix)
-        elif isinstance(agent, CommandAgent) and _loses_its_value(agent.options[name], entry.value):
-            source.report(
-                entry.value,
-                f'the agent `{agent.name}` would not hear this value: its option `{name}` has no "{{value}}"',
-                f'write `{name}: [{agent.options[name][0]}, "{{value}}"]` under `options` of the agent',
-            )
-
-
-def _loses_its_value(argv: Sequence[str], value: Node) -> bool:
-    """Whether an option that is a mere flag is given more than yes, no or nothing."""
-    is_switch = isinstance(value, Scalar) and (value.value is None or isinstance(value.value, bool))
-    return not is_switch and not any("{value}" in word for word in argv)
+def _check_tools(source: Source, node: DeclaredNode, agent: AgentDeclaration) -> None:
+    allowed = node.value(TOOLS_OPTION)
+    if isinstance(allowed, Scalar) and allowed.value is True and not agent.knows_tools:
+        source.report(
+            allowed,
+            f"the agent `{agent.name}` cannot be allowed tools: it has none that hooks knows of",
+            f"remove `{TOOLS_OPTION}`, or say under `options` of the agent which arguments it becomes",
+        )

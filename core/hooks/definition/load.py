@@ -18,6 +18,7 @@ from hooks.definition.conversations_check import check_conversations
 from hooks.definition.declarations_check import check_agents, check_executors
 from hooks.definition.defaults_section import Defaults, read_defaults
 from hooks.definition.dependencies_check import check_dependencies
+from hooks.definition.effective_options import report_idle_defaults, with_options
 from hooks.definition.fields import Fields, Keys, read_fields
 from hooks.definition.gates_check import check_gates
 from hooks.definition.hooks_section import DeclaredHook, read_hooks, report_idle_globs
@@ -106,6 +107,7 @@ class _Loader:
         of_workflow = self._hooks()
         hooks = of_workflow + [hook for node in nodes for hook in node.hooks]
         declared = {param.name: param for param in params}
+        report_idle_defaults(source, self._fields.value("defaults"), [*config.agents.values(), *agents.values()])
         loop_of = check_loops(source, nodes)
         check_dependencies(source, nodes, loop_of)
         check_agents(source, nodes, {**config.agents, **agents})
@@ -130,7 +132,7 @@ class _Loader:
             agents=[*agents.values(), *(a for a in config.agents.values() if a.name in used - agents.keys())],
             executors=[executor for executor in config.executors.values() if executor.name in used],
             hooks=[hook.entry for hook in hooks],
-            nodes=with_bodies(nodes, loop_of),
+            nodes=with_options(with_bodies(nodes, loop_of), {**config.agents, **agents}, defaults.model_options),
             **head,
         )
 

@@ -24,6 +24,18 @@ ParamType: TypeAlias = Literal["string", "number", "integer", "boolean", "object
 
 FORMAT_OPTION = "format"
 """How an agent is told the output schema; no option that a step may set."""
+TOOLS_OPTION = "tool_calls_enabled"
+"""How an agent is told that it may use tools of its own; a step has a field for it, and sets no option."""
+_OF_THE_STEP = frozenset({FORMAT_OPTION, TOOLS_OPTION})
+
+OPENAI_INSTALL = "pip install 'workflow-hooks[openai]'"
+OPENAI_OPTIONS = frozenset(
+    {
+        *("model", "temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop"),
+        *("presence_penalty", "frequency_penalty", "logit_bias", "reasoning_effort", "verbosity", "service_tier"),
+    }
+)
+"""The model options that every endpoint of this kind is taken to know."""
 
 
 class Param(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -45,18 +57,27 @@ class CommandAgent(
 ):
     """An agent that is a process: the prompt on stdin, or in argv where `${prompt}` stands; the answer on stdout.
 
-    `extract` is the path of the answer in a JSON document on stdout (dotted, like a reference), `error_extract` that of
-    an error message whose presence means failure. `options` maps a model option to the argv it becomes, "{value}"
-    standing for its value.
+    Paths (`extract`, …) lead into the JSON document on stdout, or into a line of it (`jsonl`); where several are given
+    the first that leads anywhere counts. `options` maps a model option to the argv it becomes, "{value}" standing for
+    its value. A preset stands here as what it stands for.
     """
 
     name: str
     argv: list[str]
-    output: Literal["text", "json"] = "text"
+    output: Literal["text", "json", "jsonl"] = "text"
     extract: str | None = None
-    error_extract: str | None = None
+    error_extract: str | list[str] | None = None
+    """Where an error message is whose presence means failure."""
+    usage_extract: str | list[str] | None = None
+    """Where the usage is: objects are merged, a plain value goes under its key. Without one: `usage`."""
+    model_extract: str | None = None
+    """Where the name of the model is, or an object whose keys are such names. Without one: `model`."""
+    error_classes: dict[Literal["retryable", "userFault", "fatal"], list[str]] = {}
+    """Regular expressions by the class of the error whose message they are found in; the first in this order."""
     model: str | None = None
     options: dict[str, list[str]] = {}
+    model_options: dict[str, Json] = {}
+    """Set where a step sets nothing else."""
     env: dict[str, str] = {}
     timeout_ms: int | None = None
     repeatable: bool = True
@@ -65,13 +86,54 @@ class CommandAgent(
     @property
     def honoured_options(self) -> frozenset[str]:
         """The model options it knows what to do with."""
-        return frozenset(self.options) - {FORMAT_OPTION}
+        return frozenset(self.options) - _OF_THE_STEP
+
+    @property
+    def knows_tools(self) -> bool:
+        """Whether a step may have it use tools of its own."""
+        return TOOLS_OPTION in self.options
+
+
+class OpenAIAgent(
+    Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="openai", tag_field="kind"
+):
+    """A model behind an OpenAI-compatible endpoint; what it takes beside the prompt stands in `model_options`.
+
+    The key is the value of the variable `api_key_env`; without one, none is sent.
+    """
+
+    name: str
+    model: str
+    base_url: str
+    api_key_env: str | None = None
+    organization: str | None = None
+    project: str | None = None
+    stream: bool = False
+    options: list[str] = []
+    """Model options that this endpoint knows beyond those that all know; they are sent as they are."""
+    model_options: dict[str, Json] = {}
+    """Sent where a step sets nothing else."""
+    timeout_ms: int | None = None
+    repeatable: bool = True
+
+    @property
+    def honoured_options(self) -> frozenset[str]:
+        """The model options it knows what to do with."""
+        return OPENAI_OPTIONS | frozenset(self.options)
+
+    @property
+    def knows_tools(self) -> bool:
+        """Whether a step may have it use tools of its own: it has none."""
+        return False
 
 
 class PythonAgent(
     Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, tag="python", tag_field="kind"
 ):
-    """An agent that is a callable, `module:function` or `file.py:function`: (prompt, options) -> text or JSON."""
+    """An agent that is a callable, `module:function` or `file.py:function`.
+
+    It is called with (prompt, options, messages), or as many of these as it takes, and answers with text or JSON.
+    """
 
     name: str
     callable: str
@@ -83,7 +145,12 @@ class PythonAgent(
     @property
     def honoured_options(self) -> frozenset[str]:
         """The model options it knows what to do with."""
-        return frozenset(self.model_options) - {FORMAT_OPTION}
+        return frozenset(self.model_options) - _OF_THE_STEP
+
+    @property
+    def knows_tools(self) -> bool:
+        """Whether a step may have it use tools of its own."""
+        return TOOLS_OPTION in self.model_options
 
 
 class EntryPointAgent(
@@ -110,10 +177,15 @@ class EntryPointAgent(
     @property
     def honoured_options(self) -> frozenset[str]:
         """The model options it knows what to do with."""
-        return frozenset(self.model_options) - {FORMAT_OPTION}
+        return frozenset(self.model_options) - _OF_THE_STEP
+
+    @property
+    def knows_tools(self) -> bool:
+        """Whether a step may have it use tools of its own."""
+        return TOOLS_OPTION in self.model_options
 
 
-AgentDeclaration: TypeAlias = CommandAgent | PythonAgent | EntryPointAgent
+AgentDeclaration: TypeAlias = CommandAgent | OpenAIAgent | PythonAgent | EntryPointAgent
 
 
 class Judge(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -21,6 +21,8 @@ _OURS: dict[str, tuple[str, ...]] = {
     "output_schema": ("schema", "json_schema", "response_format", "response_schema"),
     "env": ("environment", "env_vars"),
     "cwd": ("workdir", "working_directory"),
+    "base_url": ("url", "api_base", "endpoint", "host"),
+    "api_key_env": ("key", "token", "key_env"),
     "nodes": ("steps", "tasks", "jobs", "stages"),
     "params": ("inputs", "variables", "vars", "parameters", "arguments"),
     "workflow_id": ("name", "id"),

@@ -559,9 +559,8 @@ def _agent_failed(finished: GenerationFinished, error: ErrorInfo) -> Failed:
 
 
 _OUTCOMES: dict[str, EffectOutcome] = {
-    "CouldNotStart": "not_done",
-    "UnknownModelOption": "not_done",
-    "Signalled": "unknown",
+    **dict.fromkeys(("CouldNotStart", "ExtraNotInstalled", "MissingKey", "PromptNotText", "UnknownModelOption"), "not_done"),
+    **dict.fromkeys(("Signalled", "AgentTimeout", "ConnectionFailed", "ConnectionTimeout", "StreamEnded"), "unknown"),
     "OutcomeUnknown": "unknown",
 }
 """What an agent's error says of a draw that has consequences; whatever else it says, it said so itself."""
