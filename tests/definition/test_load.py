@@ -305,7 +305,6 @@ def test_a_sampling_field_beside_its_place_is_told_where_it_belongs(field: str, 
     [
         (HEAD + "agents: {a: {kind: command, argv: [x], provider: y}}\n" + ONE_NODE, "`provider` is not supported yet"),
         (HEAD + "defaults: {max_output_bytes: 5}\n" + ONE_NODE, "`max_output_bytes` is not supported yet"),
-        (HEAD + "hooks: [{on: sampling_loop_start, argv: [x]}]\n" + ONE_NODE, "the hook point `sampling_loop_start` is not supported yet"),
     ],
 )  # fmt: skip
 def test_not_supported_yet_is_said_everywhere(text: str, message: str) -> None:

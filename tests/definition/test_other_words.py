@@ -34,9 +34,9 @@ def test_a_word_for_what_another_type_of_node_takes_says_so() -> None:
     assert found.fix == "here it is `body`: it belongs to a loop (`body: […]`); this is an executor call"
 
 
-def test_a_misspelling_of_what_is_not_supported_yet_says_so() -> None:
+def test_a_misspelt_hook_point_is_told_the_one_that_is_meant() -> None:
     hooks = "hooks: [{on: sampling_loop_strat, argv: [x]}]\n"
-    assert problem(HEAD + hooks + ONE_NODE).fix == "did you mean `sampling_loop_start`? It is not supported yet."
+    assert problem(HEAD + hooks + ONE_NODE).fix == "did you mean `sampling_loop_start`?"
 
 
 def test_a_node_without_a_type_is_told_what_its_words_mean_here() -> None:

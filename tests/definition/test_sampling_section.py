@@ -13,7 +13,7 @@ from hooks.definition.requirement_values import sampling_from_json, sampling_to_
 from hooks.errors import Place
 from tests.definition.builders import HEAD, load, node, problem, problems, warnings
 
-AGENTS = "agents: {w: {kind: command, argv: [w]}, once: {kind: command, argv: [w], repeatable: false}}\n"
+AGENTS = "agents: {w: {kind: command, argv: [w], options: {tool_calls_enabled: [-t]}}, once: {kind: command, argv: [w], repeatable: false}}\n"
 
 
 def step(fields: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hooks.definition.model import HostExecutorNode, Node, SubagentNode, every_node
+from hooks.definition.model import HostExecutorNode, Node, OpenAIAgent, SubagentNode, every_node
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
@@ -106,7 +106,7 @@ async def drive_async(
     interruption = Interruption()
     members, recorder = recorder_of(run)
     secret_names = _secret_names(run)
-    masker = _masker(secret_names)
+    masker = _masker(secret_names | _key_names(run))
     engine = LocalWorkEngine(run.definition, _workflow_directory(run))
     performer = implementation or LocalExecutionHooks(
         engine, working_directory=_working_directory(run), workflow_directory=_workflow_directory(run)
@@ -292,7 +292,13 @@ def _secrets_of(node: Node) -> list[str]:
     return node.secrets if isinstance(node, SubagentNode | HostExecutorNode) else []
 
 
+def _key_names(run: OpenRun) -> frozenset[str]:
+    """The variables that agents take their keys from. Steps are not denied them: a command may need the same key."""
+    agents = [agent for agent in run.definition.agents if isinstance(agent, OpenAIAgent)]
+    return frozenset(agent.api_key_env for agent in agents if agent.api_key_env is not None)
+
+
 def _masker(names: frozenset[str]) -> Masker | None:
-    """Masks the secrets that are set; None where the workflow has none."""
+    """Masks those that are set; None where none is."""
     values = {name: os.environ[name] for name in names if name in os.environ}
     return Masker(values) if values else None

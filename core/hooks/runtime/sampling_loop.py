@@ -559,7 +559,9 @@ def _agent_failed(finished: GenerationFinished, error: ErrorInfo) -> Failed:
 
 
 _OUTCOMES: dict[str, EffectOutcome] = {
-    **dict.fromkeys(("CouldNotStart", "ExtraNotInstalled", "MissingKey", "PromptNotText", "UnknownModelOption"), "not_done"),
+    **dict.fromkeys(
+        ("CouldNotStart", "ExtraNotInstalled", "MissingKey", "PromptNotText", "UnknownModelOption"), "not_done"
+    ),
     **dict.fromkeys(("Signalled", "AgentTimeout", "ConnectionFailed", "ConnectionTimeout", "StreamEnded"), "unknown"),
     "OutcomeUnknown": "unknown",
 }
