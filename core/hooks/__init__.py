@@ -13,9 +13,15 @@ from importlib import import_module
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hooks.agents.base import Agent as Agent
+    from hooks.agents.base import AgentError as AgentError
+    from hooks.agents.base import Generation as Generation
+    from hooks.agents.base import GenerationRequest as GenerationRequest
+    from hooks.agents.base import Message as Message
     from hooks.definition.hook_points import HookType as HookType
     from hooks.definition.hook_points import PluginMode as PluginMode
     from hooks.definition.load import load_workflow as load_workflow
+    from hooks.definition.model import Requirement as Requirement
+    from hooks.definition.model import Sampling as Sampling
     from hooks.definition.model import Workflow as Workflow
     from hooks.errors import HooksError as HooksError
     from hooks.executors.base import Executor as Executor
@@ -59,17 +65,25 @@ if TYPE_CHECKING:
     from hooks.runtime.execution_hooks import DispatchContext as DispatchContext
     from hooks.runtime.execution_hooks import DispatchOutcome as DispatchOutcome
     from hooks.runtime.execution_hooks import Failed as Failed
-    from hooks.runtime.execution_hooks import PreparedCall as PreparedCall
     from hooks.runtime.execution_hooks import RecoveryResult as RecoveryResult
     from hooks.runtime.execution_hooks import Succeeded as Succeeded
     from hooks.runtime.execution_hooks import WorkflowExecutionHooks as WorkflowExecutionHooks
+    from hooks.runtime.prepared_call import PreparedCall as PreparedCall
     from hooks.runtime.reading import RunView as RunView
     from hooks.runtime.reading import read_events as read_events
     from hooks.runtime.reading import read_run as read_run
     from hooks.runtime.runs import OpenRun as OpenRun
     from hooks.runtime.runs import open_existing as open_existing
     from hooks.runtime.runs import start_run as start_run
+    from hooks.runtime.sampling_loop import sample as sample
     from hooks.runtime.watching import watch_run as watch_run
+    from hooks.sampling.draws import Draw as Draw
+    from hooks.sampling.draws import Prompt as Prompt
+    from hooks.sampling.draws import Verdict as Verdict
+    from hooks.sampling.strategies import SamplingStrategy as SamplingStrategy
+    from hooks.sampling.verdicts import CannotEvaluateError as CannotEvaluateError
+    from hooks.sampling.verdicts import RawVerdict as RawVerdict
+    from hooks.sampling.verdicts import RequirementCheck as RequirementCheck
     from hooks.storage.run_directory import RunDirectory as RunDirectory
     from hooks.storage.run_directory import find_run as find_run
     from hooks.storage.run_directory import list_runs as list_runs
@@ -81,32 +95,42 @@ __version__ = "0.1.0"
 _DEFINED_IN = {
     "ActivitiesCancelledPayload": "hooks.pipeline.run_points",
     "Agent": "hooks.agents.base",
+    "AgentError": "hooks.agents.base",
     "Cancelled": "hooks.runtime.execution_hooks",
+    "CannotEvaluateError": "hooks.sampling.verdicts",
     "ComponentPostErrorPayload": "hooks.pipeline.component_points",
     "ComponentPostSuccessPayload": "hooks.pipeline.component_points",
     "ComponentPreExecutePayload": "hooks.pipeline.component_points",
     "DispatchContext": "hooks.runtime.execution_hooks",
     "DispatchOutcome": "hooks.runtime.execution_hooks",
+    "Draw": "hooks.sampling.draws",
     "EffectPostSettlePayload": "hooks.pipeline.component_points",
     "EffectPreAttemptPayload": "hooks.pipeline.component_points",
     "EffectReconciledPayload": "hooks.pipeline.component_points",
     "Executor": "hooks.executors.base",
     "Failed": "hooks.runtime.execution_hooks",
     "Finding": "hooks.storage.verify",
+    "Generation": "hooks.agents.base",
     "GenerationErrorPayload": "hooks.pipeline.sampling_points",
     "GenerationPostCallPayload": "hooks.pipeline.sampling_points",
     "GenerationPreCallPayload": "hooks.pipeline.sampling_points",
+    "GenerationRequest": "hooks.agents.base",
     "HookContext": "hooks.pipeline.context",
     "HookType": "hooks.definition.hook_points",
     "HooksError": "hooks.errors",
+    "Message": "hooks.agents.base",
     "OpenRun": "hooks.runtime.runs",
     "Opinion": "hooks.pipeline.verdicts",
     "Plugin": "hooks.pipeline.plugins",
     "PluginMode": "hooks.definition.hook_points",
     "PluginSet": "hooks.pipeline.plugins",
     "PluginViolationError": "hooks.pipeline.verdicts",
-    "PreparedCall": "hooks.runtime.execution_hooks",
+    "PreparedCall": "hooks.runtime.prepared_call",
+    "Prompt": "hooks.sampling.draws",
+    "RawVerdict": "hooks.sampling.verdicts",
     "RecoveryResult": "hooks.runtime.execution_hooks",
+    "Requirement": "hooks.definition.model",
+    "RequirementCheck": "hooks.sampling.verdicts",
     "RunDirectory": "hooks.storage.run_directory",
     "RunFinishedPayload": "hooks.pipeline.run_points",
     "RunReport": "hooks.runtime.driving",
@@ -114,13 +138,16 @@ _DEFINED_IN = {
     "RunStartedPayload": "hooks.pipeline.run_points",
     "RunState": "hooks.kernel.state",
     "RunView": "hooks.runtime.reading",
+    "Sampling": "hooks.definition.model",
     "SamplingIterationPayload": "hooks.pipeline.sampling_points",
     "SamplingLoopEndPayload": "hooks.pipeline.sampling_points",
     "SamplingLoopStartPayload": "hooks.pipeline.sampling_points",
     "SamplingRepairPayload": "hooks.pipeline.sampling_points",
+    "SamplingStrategy": "hooks.sampling.strategies",
     "Succeeded": "hooks.runtime.execution_hooks",
     "ValidationPostCheckPayload": "hooks.pipeline.sampling_points",
     "ValidationPreCheckPayload": "hooks.pipeline.sampling_points",
+    "Verdict": "hooks.sampling.draws",
     "WaitCreatedPayload": "hooks.pipeline.run_points",
     "WaitResolvedPayload": "hooks.pipeline.run_points",
     "Workflow": "hooks.definition.model",
@@ -139,6 +166,7 @@ _DEFINED_IN = {
     "open_existing": "hooks.runtime.runs",
     "read_events": "hooks.runtime.reading",
     "read_run": "hooks.runtime.reading",
+    "sample": "hooks.runtime.sampling_loop",
     "start_run": "hooks.runtime.runs",
     "verify_run": "hooks.storage.verify",
     "watch_run": "hooks.runtime.watching",

@@ -521,3 +521,60 @@ def test_a_step_goes_on_with_the_conversation_of_another(runs: Runs, tmp_path: P
     assert "- It is not good." in said["b-1"][2][1]
     assert said["b-1"][3] == ["assistant", "good one"]
     assert runs.directory.log.read_text().count('"good one"') == 2, "once as the answer, once as the output"
+
+
+# ---- strategies of others ------------------------------------------------------------------------------------------
+
+LONGEST = """
+from hooks import Prompt
+
+class LongestStrategy:
+    repair_type = "template"
+    is_independent = False
+
+    def __init__(self, sampling):
+        self.sampling = sampling
+
+    def repair(self, original, failed):
+        return Prompt(original.text + " Longer than: " + failed.text)
+
+    def is_enough(self, draws, loop_budget):
+        return len(draws) == 3
+
+    def choose(self, draws):
+        return max(draws, key=lambda draw: len(draw.text))
+"""
+
+
+def test_a_strategy_of_another_distribution_drives_the_loop(
+    runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site"
+    metadata = site / "hooks_tests_strategy-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    (site / "hooks_tests_strategy.py").write_text(LONGEST)
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: hooks_tests_strategy\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text("[hooks.strategies]\nlongest = hooks_tests_strategy:LongestStrategy\n")
+    monkeypatch.syspath_prepend(str(site))
+    writer = scripted(tmp_path, "writer", ["bad", "bad but long", "bad too", "never"])
+    step = agent_step(
+        "a", "Say.", agent="writer", requirements=[GOOD], sampling=Sampling(strategy="longest", loop_budget=9)
+    )
+
+    report = runs.run(step, agents=[writer])
+
+    assert report.output() == {"a": "bad but long"}
+    assert runs.only(SamplingLoopStarted).strategy_name == "LongestStrategy"
+    assert [each["prompt"] for each in asked(tmp_path, "writer")] == [
+        "Say.",
+        "Say. Longer than: bad",
+        "Say. Longer than: bad but long",
+    ]
+
+
+def test_a_strategy_that_is_gone_is_an_error_of_the_step(runs: Runs) -> None:
+    """Installed when the workflow was checked, and not where it runs."""
+    report = runs.run(agent_step("a", sampling=Sampling(strategy="longest")))
+
+    assert report.status.exit_code == 1
+    assert "'longest' is not installed" in runs.only(NodeFailed).error.error_message

@@ -38,16 +38,11 @@ from hooks.kernel.state import AttemptState, WaitState
 from hooks.runtime.binding import bind_prompt, bind_step, scope_of_attempt
 from hooks.runtime.context import RunContext
 from hooks.runtime.effects import Effect, perform_effect, settle_cancelled_effect
-from hooks.runtime.execution_hooks import (
-    Cancelled,
-    DispatchOutcome,
-    Failed,
-    PreparedCall,
-    Succeeded,
-)
+from hooks.runtime.execution_hooks import Cancelled, DispatchOutcome, Failed, Succeeded
 from hooks.runtime.gates import Stage, gate_digest, open_gate
 from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.loop_record import LoopRecord
+from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step import Step, error_of_outcome, who
 from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped

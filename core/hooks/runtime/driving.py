@@ -19,10 +19,11 @@ from hooks.kernel.status import RunStatus
 from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.context import RunContext
 from hooks.runtime.driver import Dispatching, Driver
-from hooks.runtime.execution_hooks import PreparedCall, WorkflowExecutionHooks
+from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.hook_asker import HookAsker, tell_on_stderr
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.reading import RunView
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.runs import OpenRun, recorder_of

@@ -27,15 +27,8 @@ from hooks.events.payloads import EffectAttempted, EffectSettled, ErrorInfo, Rec
 from hooks.executors.base import Absent, CannotTell, Found, Later, LookUp
 from hooks.expressions.secrets import MissingSecretError
 from hooks.runtime.attempt_files import EffectInput, make_effect_input, read_effect_input, write_effect_input
-from hooks.runtime.execution_hooks import (
-    Cancelled,
-    DispatchContext,
-    DispatchOutcome,
-    EffectPolicy,
-    Failed,
-    PreparedCall,
-    Succeeded,
-)
+from hooks.runtime.execution_hooks import Cancelled, DispatchContext, DispatchOutcome, EffectPolicy, Failed, Succeeded
+from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step import Step, error_of_outcome
 from hooks.runtime.step_errors import NOT_STARTED, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped

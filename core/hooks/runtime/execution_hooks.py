@@ -18,6 +18,7 @@ from hooks.events.payloads import EffectOutcome, ErrorClass
 from hooks.executors.base import CannotTell, LookUp
 from hooks.ids import ActivityId, AttemptId, NodeId, RevisionId, RunId
 from hooks.kernel.state import RunState
+from hooks.runtime.prepared_call import PreparedCall
 from hooks.secrets import Masker
 
 if TYPE_CHECKING:
@@ -96,16 +97,6 @@ class Cancelled:
 
 
 DispatchOutcome: TypeAlias = Succeeded | Failed | Cancelled
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedCall:
-    """An executor call made ready: `canonical_input` is what effect-input.json will hold and what is executed."""
-
-    parsed_input: Any
-    canonical_input: dict[str, Any]
-    provider: str
-    idempotency_ttl_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

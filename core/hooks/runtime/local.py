@@ -12,11 +12,11 @@ from hooks.runtime.execution_hooks import (
     DispatchOutcome,
     EffectPolicy,
     Failed,
-    PreparedCall,
     Succeeded,
     WorkflowExecutionHooks,
 )
 from hooks.runtime.leftovers import tell_of_leftovers
+from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.sampling_loop import sample, settle_draw
 from hooks.runtime.work_engine import ExecuteWork, LocalWorkEngine
 

@@ -12,7 +12,7 @@ from hooks.definition.output_schema import why_no_schema
 from hooks.definition.requirement_values import sampling_from_json
 from hooks.expressions.secrets import secrets_named
 from hooks.pipeline.payload_parts import Occasion
-from hooks.runtime.execution_hooks import PreparedCall
+from hooks.runtime.prepared_call import PreparedCall
 
 TOOLS_OPTION = "tool_calls_enabled"
 

@@ -17,9 +17,10 @@ from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput
 from hooks.runtime.context import RunContext
-from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover, PreparedCall
+from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover
 from hooks.runtime.loop_points import LoopPoints
 from hooks.runtime.loop_services import LoopServices
+from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step_errors import NothingMore, StepError, step_error
 from hooks.runtime.supervision import supervise
 
