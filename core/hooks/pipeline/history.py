@@ -7,7 +7,9 @@ Here stands which event is the occasion for which hook points.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 from hooks.definition.hook_points import HookType
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow
@@ -38,57 +40,99 @@ from hooks.events.payloads import (
     WaitResolved,
 )
 from hooks.ids import ActivityId, RevisionId, idempotency_key
-from hooks.kernel.state import DrawState, RunState, WaitState
+from hooks.kernel.state import AttemptState, DrawState, RunState, WaitState
 from hooks.pipeline import effect_payloads, payloads, run_payloads, sampling_payloads
 from hooks.pipeline.dispatch import PayloadDocument
 from hooks.pipeline.effective import values_before
 from hooks.pipeline.payload_parts import Occasion, Resolve, RunOccasion
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A point of a run at which hooks would be asked: which, for the how-manieth time, about what.
+
+    `make` makes the payload of this very moment; it is to be called before the next event is folded in.
+    """
+
+    point: HookType
+    ordinal: int
+    make: Callable[[], PayloadDocument]
+    attempt: AttemptState | None = None
+    agent: str | None = None
+    """Who is called, where that may be another than the step's."""
+
+
 def payloads_after(
     state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
 ) -> list[PayloadDocument]:
-    """The payloads that `event` is the occasion for, in the order of their points; `state` has the event folded in.
+    """The payloads of the moments that `event` brings about."""
+    return [moment.make() for moment in moments_after(state, workflow, event, resolve, gates)]
+
+
+def moments_after(
+    state: RunState, workflow: Workflow, event: Event, resolve: Resolve, gates: dict[str, WaitState]
+) -> list[Moment]:
+    """The moments that `event` brings about, in the order of their points; `state` has the event folded in.
 
     A call is shown as it was bound, so that those that were blocked, or need no permit, have a payload as well.
 
     `gates` are the gates that were open before it, by id. Of what belongs to an attempt that is over with this very
     event nothing can be told any more.
     """
-    run = RunOccasion(state, workflow, resolve)
+    run, at = RunOccasion(state, workflow, resolve), event.timestamp
     match event.payload:
         case RunStarted():
-            return [run_payloads.run_started(run)]
+            return [Moment(HookType.RUN_STARTED, 1, lambda: run_payloads.run_started(run))]
         case ResumeStarted():
-            return [run_payloads.run_resumed(run, event.timestamp, ordinal=len(state.sessions) - 1)]
-        case RunSucceeded() | RunFailed() | RunBlocked() | RunCancelled() as ended:
-            return [run_payloads.run_finished(run, ended, event.timestamp)]
+            ordinal = len(state.sessions) - 1
+            make = partial(run_payloads.run_resumed, run, at, ordinal=ordinal)
+            return [Moment(HookType.RUN_RESUMED, ordinal, make)]
+        case RunCancelled() as cancelled:
+            activities, nodes = cancelled_in(state)
+            told = partial(run_payloads.activities_cancelled, run, activities, nodes, at)
+            ended = partial(run_payloads.run_finished, run, cancelled, at)
+            return [Moment(HookType.ACTIVITIES_CANCELLED, 1, told), Moment(HookType.RUN_FINISHED, 1, ended)]
+        case RunSucceeded() | RunFailed() | RunBlocked() as ending:
+            return [Moment(HookType.RUN_FINISHED, 1, partial(run_payloads.run_finished, run, ending, at))]
         case WaitCreated() as created:
-            return [run_payloads.wait_created(run, created, event.timestamp)]
+            return [Moment(HookType.WAIT_CREATED, 1, partial(run_payloads.wait_created, run, created, at))]
         case WaitResolved() | WaitDeadlineExceeded() as answer:
-            return [run_payloads.wait_resolved(run, gates[answer.wait_id], answer, event.timestamp)]
+            gate = gates[answer.wait_id]
+            return [Moment(HookType.WAIT_RESOLVED, 1, partial(run_payloads.wait_resolved, run, gate, answer, at))]
         case AttemptPayload() as payload if ActivityId(payload.activity_id) in state.open:
-            return _of_attempt(state, workflow, payload, event.timestamp, resolve)
+            return _of_attempt(state, workflow, payload, at, resolve)
         case _:
             return []
 
 
+def cancelled_in(state: RunState) -> tuple[list[str], list[str]]:
+    """The activities and nodes that a cancel of the run has ended."""
+    nodes = {
+        node_id: scope.nodes[node_id]
+        for scope in state.scopes.values()
+        for node_id in scope.nodes
+        if scope.nodes[node_id].status == "cancelled"
+    }
+    return [node.activity.activity_id for node in nodes.values() if node.activity is not None], [*nodes]
+
+
 def _of_attempt(
     state: RunState, workflow: Workflow, payload: AttemptPayload, at: int, resolve: Resolve
-) -> list[PayloadDocument]:
+) -> list[Moment]:
     attempt = state.open[ActivityId(payload.activity_id)]
     node = state.definition_of(attempt)
-    make = _MADE.get(type(payload))
-    if make is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
+    moments = _MOMENTS.get(type(payload))
+    if moments is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
         return []
-    return make(Occasion(state, workflow, node, attempt, resolve), payload, at)
+    here = Occasion(state, workflow, node, attempt, resolve)
+    return [replace(moment, attempt=attempt) for moment in moments(here, payload, at)]
 
 
-def _component_started(here: Occasion, event: ComponentStarted, at: int) -> list[PayloadDocument]:
-    made = [payloads.component_pre_execute(here)]
+def _component_started(here: Occasion, event: ComponentStarted, at: int) -> list[Moment]:
+    moments = [Moment(HookType.COMPONENT_PRE_EXECUTE, 1, lambda: payloads.component_pre_execute(here))]
     if isinstance(here.node, HostExecutorNode):
-        made.append(_call(here, here.node))
-    return made
+        moments.append(Moment(HookType.EFFECT_PRE_ATTEMPT, 1, partial(_call, here, here.node)))
+    return moments
 
 
 def _call(here: Occasion, node: HostExecutorNode) -> PayloadDocument:
@@ -105,52 +149,73 @@ def _call(here: Occasion, node: HostExecutorNode) -> PayloadDocument:
     return effect_payloads.effect_pre_attempt(here, idempotency_key=key, read_only=node.read_only)
 
 
-def _effect_pre_attempt(here: Occasion, event: EffectAttempted, at: int) -> list[PayloadDocument]:
-    return [effect_payloads.effect_pre_attempt(here, idempotency_key=event.idempotency_key, read_only=False)]
+def _effect_attempted(here: Occasion, event: EffectAttempted, at: int) -> list[Moment]:
+    make = partial(effect_payloads.effect_pre_attempt, here, idempotency_key=event.idempotency_key, read_only=False)
+    return [Moment(HookType.EFFECT_PRE_ATTEMPT, 1, make)]
 
 
-def _generation_started(here: Occasion, event: GenerationStarted, at: int) -> list[PayloadDocument]:
+def _generation_started(here: Occasion, event: GenerationStarted, at: int) -> list[Moment]:
     """The call as it was before hooks changed it; what was permitted has their changes in it."""
-    of_call = [logged for logged in here.attempt.hooks if logged.decided.ordinal == event.call]
-    unchanged = values_before(of_call, HookType.GENERATION_PRE_CALL, here.resolve)
-    call = sampling_payloads.changed_call(sampling_payloads.call_as_made(here, event), unchanged)
-    return [sampling_payloads.generation_pre_call(here, call)]
+
+    def make() -> PayloadDocument:
+        of_call = [logged for logged in here.attempt.hooks if logged.decided.ordinal == event.call]
+        unchanged = values_before(of_call, HookType.GENERATION_PRE_CALL, here.resolve)
+        call = sampling_payloads.changed_call(sampling_payloads.call_as_made(here, event), unchanged)
+        return sampling_payloads.generation_pre_call(here, call)
+
+    return [Moment(HookType.GENERATION_PRE_CALL, event.call, make, agent=event.agent)]
 
 
-def _generation_finished(here: Occasion, event: GenerationFinished, at: int) -> list[PayloadDocument]:
+def _generation_finished(here: Occasion, event: GenerationFinished, at: int) -> list[Moment]:
     loop = here.attempt.loop
     if event.interrupted or loop is None:
         return []
     started = loop.judging.get(event.generation_id) or loop.draws[event.draw].started
     if event.error is not None:
-        return [sampling_payloads.generation_error(here, started, event, at)]
-    return [sampling_payloads.generation_post_call(here, started, event, at)]
+        make = partial(sampling_payloads.generation_error, here, started, event, at)
+        return [Moment(HookType.GENERATION_ERROR, started.call, make, agent=started.agent)]
+    make = partial(sampling_payloads.generation_post_call, here, started, event, at)
+    return [Moment(HookType.GENERATION_POST_CALL, started.call, make, agent=started.agent)]
 
 
-def _validation_finished(here: Occasion, event: ValidationFinished, at: int) -> list[PayloadDocument]:
-    draw = _draw(here, event.draw)
-    return [sampling_payloads.validation_pre_check(here, draw), sampling_payloads.validation_post_check(here, draw)]
+def _validation_finished(here: Occasion, event: ValidationFinished, at: int) -> list[Moment]:
+    return [
+        _of_draw(HookType.VALIDATION_PRE_CHECK, sampling_payloads.validation_pre_check, here, event.draw),
+        _of_draw(HookType.VALIDATION_POST_CHECK, sampling_payloads.validation_post_check, here, event.draw),
+    ]
 
 
-def _draw(here: Occasion, number: int) -> DrawState:
+def _of_draw(
+    point: HookType, make: Callable[[Occasion, DrawState], PayloadDocument], here: Occasion, number: int
+) -> Moment:
     assert here.attempt.loop is not None, "what is told of a draw comes after it began"
-    return here.attempt.loop.draws[number]
+    return Moment(point, number, partial(make, here, here.attempt.loop.draws[number]))
 
 
-_MADE: dict[type[AttemptPayload], Callable[[Occasion, Any, int], list[PayloadDocument]]] = {
+def _once(point: HookType, make: Callable[[Occasion, Any, int], PayloadDocument]) -> _Moments:
+    """A point that an attempt passes once, with a payload of the event itself."""
+    return lambda here, event, at: [Moment(point, 1, partial(make, here, event, at))]
+
+
+def _counted(point: HookType, make: Callable[[Occasion, DrawState], PayloadDocument]) -> _Moments:
+    return lambda here, event, at: [_of_draw(point, make, here, event.draw)]
+
+
+_Moments: TypeAlias = Callable[[Occasion, Any, int], list[Moment]]
+_MOMENTS: dict[type[AttemptPayload], _Moments] = {
     ComponentStarted: _component_started,
-    ComponentSucceeded: lambda here, event, at: [payloads.component_post_success(here, event, at)],
-    ComponentFailed: lambda here, event, at: [payloads.component_post_error(here, event, at)],
-    SamplingLoopStarted: lambda here, event, at: [sampling_payloads.sampling_loop_start(here, event, at)],
+    ComponentSucceeded: _once(HookType.COMPONENT_POST_SUCCESS, payloads.component_post_success),
+    ComponentFailed: _once(HookType.COMPONENT_POST_ERROR, payloads.component_post_error),
+    SamplingLoopStarted: _once(HookType.SAMPLING_LOOP_START, sampling_payloads.sampling_loop_start),
     GenerationStarted: _generation_started,
     GenerationFinished: _generation_finished,
     ValidationFinished: _validation_finished,
-    SamplingIteration: lambda here, event, at: [sampling_payloads.sampling_iteration(here, _draw(here, event.draw))],
-    SamplingRepair: lambda here, event, at: [sampling_payloads.sampling_repair(here, _draw(here, event.draw))],
-    SamplingLoopEnded: lambda here, event, at: [sampling_payloads.sampling_loop_end(here, event, at)],
-    EffectAttempted: _effect_pre_attempt,
-    EffectSettled: lambda here, event, at: [effect_payloads.effect_post_settle(here, event, at)],
-    ReconcileResult: lambda here, event, at: [effect_payloads.effect_reconciled(here, event, at)],
+    SamplingIteration: _counted(HookType.SAMPLING_ITERATION, sampling_payloads.sampling_iteration),
+    SamplingRepair: _counted(HookType.SAMPLING_REPAIR, sampling_payloads.sampling_repair),
+    SamplingLoopEnded: _once(HookType.SAMPLING_LOOP_END, sampling_payloads.sampling_loop_end),
+    EffectAttempted: _effect_attempted,
+    EffectSettled: _once(HookType.EFFECT_POST_SETTLE, effect_payloads.effect_post_settle),
+    ReconcileResult: _once(HookType.EFFECT_RECONCILED, effect_payloads.effect_reconciled),
 }
 
 OCCASIONS: dict[HookType, tuple[str, ...]] = {
@@ -172,6 +237,7 @@ OCCASIONS: dict[HookType, tuple[str, ...]] = {
     HookType.EFFECT_PRE_ATTEMPT: ("componentStarted", "effectAttempted"),
     HookType.EFFECT_POST_SETTLE: ("effectSettled",),
     HookType.EFFECT_RECONCILED: ("reconcileResult",),
+    HookType.ACTIVITIES_CANCELLED: ("runCancelled",),
     HookType.WAIT_CREATED: ("waitCreated",),
     HookType.WAIT_RESOLVED: ("waitResolved", "waitDeadlineExceeded"),
 }

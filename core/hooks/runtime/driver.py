@@ -19,6 +19,7 @@ from hooks.ids import ActivityId
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.decide import decide
 from hooks.kernel.walk import gate_of
+from hooks.pipeline.history import cancelled_in
 from hooks.runtime.answering import answer_requests
 from hooks.runtime.attempt import cancel_attempt, perform_attempt
 from hooks.runtime.context import RunContext
@@ -107,24 +108,25 @@ class Driver:
     async def _decide_and_start(self, may_start: bool) -> int | None:
         """Write what is decided until nothing more is, start what is wanted; the next due time."""
         while True:
-            actions = decide(self._run.state, self._run.definition, self._run.now())
+            now = self._run.now()
+            actions = decide(self._run.state, self._run.definition, now)
             has_recorded = False
             for action in actions:
-                has_recorded |= await self._record(action, may_start)
+                has_recorded |= await self._record(action, may_start, now)
             if not has_recorded:
                 break
         for action in actions:
             self._start(action, may_start)
         return min((action.due_at for action in actions if isinstance(action, WakeAt)), default=None)
 
-    async def _record(self, action: Action, may_start: bool) -> bool:
+    async def _record(self, action: Action, may_start: bool, now: int) -> bool:
         """Write a decision, or the fact that one waits for. False: it is neither, or has to wait for another driver."""
         may_start = may_start and not self._is_stopping()
         match action:
             case Record(payload) if may_start or not action.starts_work or self._only_opens_gate(payload):
                 if isinstance(payload, RunCancelled):
                     await self._tell_cancelled()
-                self._run.recorder.record(payload)
+                self._run.recorder.record(payload, at=now)
                 if isinstance(payload, RunStarted):
                     await self._run.hook_points.run_started()
                 return True
@@ -159,15 +161,9 @@ class Driver:
         """Tell the implementation what was cancelled, once that is durable and before the run is over."""
         recorder, state = self._run.recorder, self._run.state
         recorder.commit_now()
-        nodes = {
-            node_id: scope.nodes[node_id]
-            for scope in state.scopes.values()
-            for node_id in scope.nodes
-            if scope.nodes[node_id].status == "cancelled"
-        }
-        activities = [node.activity.activity_id for node in nodes.values() if node.activity is not None]
-        await self._run.tell_cancelled(activities, [*nodes])
-        self._run.hook_points.observers.activities_cancelled(activities, [*nodes], self._run.now())
+        activities, nodes = cancelled_in(state)
+        await self._run.tell_cancelled(activities, nodes)
+        self._run.hook_points.observers.activities_cancelled(activities, nodes, self._run.now())
 
     def _start(self, action: Action, may_start: bool) -> None:
         match action:

@@ -47,18 +47,22 @@ class Recorder:
         """The value a field of an event stands for: a blob reference is read and checked, others are themselves."""
         return self._blobs.resolve(value)
 
-    def record(self, payload: Payload, actor: Actor = "scheduler") -> Event:
-        """Add an event and fold it. Not durable before `commit` returns."""
+    def record(self, payload: Payload, actor: Actor = "scheduler", *, at: int | None = None) -> Event:
+        """Add an event and fold it. Not durable before `commit` returns.
+
+        It carries the time `at` (ms) of the decision that it is, so that replay can make it again; by default now.
+        """
         if self.failure is not None:
             raise self.failure
         prelude, self._prelude = self._prelude, []
         for announcement in prelude:
-            self._add(announcement, "system")
-        return self._add(payload, actor)
+            self._add(announcement, "system", at)
+        return self._add(payload, actor, at)
 
-    def _add(self, payload: Payload, actor: Actor) -> Event:
+    def _add(self, payload: Payload, actor: Actor, at: int | None) -> Event:
+        now = self._clock.now_ms() if at is None else at
         try:
-            event = self._log.add(actor, payload, self.state.now(self._clock.now_ms()))
+            event = self._log.add(actor, payload, self.state.now(now))
         except HooksError as error:
             self._fail(error)
             raise
