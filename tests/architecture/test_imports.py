@@ -29,6 +29,7 @@ MAY_IMPORT = {
     "agents": {"definition", "events", "processes"},
     "executors": {"definition", "events", "processes"},
     "sampling": {"definition", "expressions"},
+    "replay": {"definition", "events", "kernel", "pipeline", "storage"},
     "runtime": {
         "agents",
         "definition",
@@ -38,6 +39,7 @@ MAY_IMPORT = {
         "kernel",
         "pipeline",
         "processes",
+        "replay",
         "sampling",
         "storage",
     },
@@ -45,7 +47,7 @@ MAY_IMPORT = {
 """What each package of core/hooks may import."""
 
 FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
-CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "runtime", "storage"}
+CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "replay", "runtime", "storage"}
 PURE = {"expressions", "kernel", "sampling"}
 IMPURE_MODULES = {
     "asyncio",

@@ -23,6 +23,7 @@ COMMANDS = {
     "logs": "What a node's process wrote to stdout or stderr.",
     "validate": "Check workflow files and print every problem.",
     "verify": "Check a run's log, blobs and sidecars for damage.",
+    "replay": "Decide a run again, or test hooks on what happened.",
     "policy": "List hooks, try one, print a payload to try it on.",
     "schema": "JSON Schemas: of the payloads of hooks.",
     "doctor": "Check what would go wrong: missing or changed hook files.",
@@ -35,12 +36,11 @@ NOT_SUPPORTED_YET = (
     "graph",
     "help",
     "init",
-    "replay",
     "report",
     "rerun",
     "worker",
 )
-"""Words of later versions: known, so that nobody is told that `replay` might be a typing mistake."""
+"""Words of later versions: known, so that nobody is told that `rerun` might be a typing mistake."""
 
 ALIASES = {"hook": "policy"}
 """Other words for a command."""

@@ -60,7 +60,7 @@ class Chain:
             deliberation.begin_looking_on()
             await self._hear(deliberation, audience.looking_on, repeated[len(audience.deciding) :])
         verdict = deliberation.verdict(record_all=self._record_all, supersedes=last.seq if last is not None else None)
-        if audience.in_background:
+        if audience.in_background and not self._setting.is_replay:
             self._ask_in_background(deliberation, audience.in_background, verdict)
         is_settled = last is not None and len(repeated) == len(last.decided.decisions) == len(audience.awaited)
         return _without_record(verdict) if is_settled else verdict

@@ -30,7 +30,6 @@ PROTOCOL = 1
 DEFAULT_TIMEOUT_MS = 30_000
 LONGEST_STRING = 64 * 1024
 HEAD = 1_000
-INPUTS = "hook-inputs"
 """Where below the run directory long strings are put, each under the sha256 of its bytes."""
 
 
@@ -92,6 +91,7 @@ class CommandHook:
             "HOOKS_HOOK": document["hook"],
             "HOOKS_NODE": document["node_id"] or "",
             "HOOKS_PROTOCOL": str(PROTOCOL),
+            **({"HOOKS_REPLAY": "1"} if self._setting.is_replay else {}),
         }
 
     def _stdin(self, document: PayloadDocument) -> bytes:
@@ -109,7 +109,7 @@ class CommandHook:
         if len(stdin) <= LONGEST_STRING:
             return stdin
         try:
-            return canonical(_with_files(whole, setting.run_directory / INPUTS))
+            return canonical(_with_files(whole, setting.inputs))
         except OSError as error:
             raise HookFault(f"its input could not be written: {error}") from error
 
@@ -137,8 +137,8 @@ def _in_file(text: str, directory: Path) -> Json:
         return text
     digest = sha256(data).hexdigest()
     path = directory / digest
-    if not path.exists():
-        _write(path, data)
+    # Anew for each hook: one before may have changed it.
+    _write(path, data)
     return {"path": str(path), "bytes": len(data), "sha256": digest, "head": text[:HEAD]}
 
 

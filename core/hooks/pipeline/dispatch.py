@@ -108,3 +108,7 @@ class RunSetting:
     transcript: Path
     grace_ms: int = 2_000
     """What a hook command gets between TERM and KILL."""
+    inputs: Path = Path("hook-inputs")
+    """Where strings too long for a hook's stdin are put."""
+    is_replay: bool = False
+    """What is asked about is over: hooks are told so, and nothing is asked in the background."""

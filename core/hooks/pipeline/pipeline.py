@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hooks.pipeline.opening import OpenedHooks
 
 DRAIN_S = 5.0
+INPUTS = "hook-inputs"
 
 
 def _as_it_stands(value: Json) -> Json:
@@ -45,11 +46,13 @@ class Pipeline:
         resolve: Callable[[Json], Json] = _as_it_stands,
         states: Mapping[str, Json] | None = None,
         plugins: Sequence[Registered] = (),
+        replay_in: Path | None = None,
     ) -> None:
         """`members` in effective order, with the digests of their files now; `resolve` reads a value from its blob.
 
         `states` is what plugins have kept so far in the run (RunState.plugin_states). `plugins` are a program's own, of
-        this run alone; raises UsageError if one of them is no hook, and then none is registered.
+        this run alone; raises UsageError if one of them is no hook, and then none is registered. With `replay_in` the
+        run is only read: that directory takes what hooks need in files.
         """
         self._setting = RunSetting(
             run_id=run_id,
@@ -58,6 +61,8 @@ class Pipeline:
             working_directory=working_directory.absolute(),
             transcript=transcript.absolute(),
             grace_ms=command_grace_ms,
+            inputs=(run_directory / INPUTS if replay_in is None else replay_in).absolute(),
+            is_replay=replay_in is not None,
         )
         self._members = members
         self._plugins = plugins_of(PluginSet(*plugins)) if plugins else []

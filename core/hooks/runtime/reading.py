@@ -46,10 +46,8 @@ class Folding:
             raise CorruptRunError(str(error), file=str(self._directory.log), line=event.seq) from error
 
     def _begin(self, event: Event) -> RunState:
-        if not isinstance(event.payload, RunCreated):
-            raise CorruptRunError("the log does not begin with runCreated", file=str(self._directory.log), line=1)
-        self._definition = workflow_from_json(read_workflow(self._directory, event.payload))
-        return initial_state(RunId(self._directory.logged_run_id()), graph_of(self._definition))
+        self._definition = definition_of(self._directory, event)
+        return state_before(self._directory, self._definition)
 
     @property
     def state(self) -> RunState:
@@ -66,6 +64,18 @@ class Folding:
         if self._definition is None:
             raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1, byte=0)
         return self._definition
+
+
+def definition_of(directory: RunDirectory, first: Event) -> Workflow:
+    """The definition that a run began with, as its first event names it. Raises CorruptRunError."""
+    if not isinstance(first.payload, RunCreated):
+        raise CorruptRunError("the log does not begin with runCreated", file=str(directory.log), line=1)
+    return workflow_from_json(read_workflow(directory, first.payload))
+
+
+def state_before(directory: RunDirectory, definition: Workflow) -> RunState:
+    """The state of a run of this definition before its first event."""
+    return initial_state(RunId(directory.logged_run_id()), graph_of(definition))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,110 @@
+"""`hooks replay RUN…`: what happened, decided again or put to other hooks. Read only."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hooks.definition.config import load_config, load_hooks_file
+from hooks.definition.model import Workflow
+from hooks.errors import CorruptRunError, HooksError, UsageError
+from hooks.events.payloads import HookSetMember
+from hooks.pipeline.hook_set import resolve_hook_set
+from hooks.runtime.replaying import Backtested, backtest_run, replay_run
+from hooks.storage.run_directory import RunDirectory
+from hooks_cli.commands.validate import read_workflow_file
+from hooks_cli.failures import report_failure, worst
+from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
+from hooks_cli.render.counting import Counting
+from hooks_cli.render.replay import (
+    backtest_document,
+    backtest_lines,
+    decisions_document,
+    tell_decisions,
+    totals_lines,
+)
+from hooks_cli.render.streams import emit, emit_json, stdout_kept_for_results
+from hooks_cli.selection import any_run, select
+
+BLOCKED = 3
+
+
+def replay(
+    runs: RunWords = None,
+    hooks: Annotated[
+        list[Path] | None,
+        typer.Option("--hooks", metavar="F", help="Put every point of the runs to the hooks of this file."),
+    ] = None,
+    workflow: Annotated[
+        str | None, typer.Option("--workflow", metavar="F", help="Decide by this definition instead of the run's own.")
+    ] = None,
+    every: All = False,
+    runs_dir: RunsDir = None,
+    as_json: AsJson = False,
+) -> int:
+    """Replay runs from their logs. No effect is repeated, no agent asked, nothing written.
+
+    Without more: is every decision of the log one that would be made again? Exits 9 at the first that is not.
+
+    --hooks F: a policy tested on history. At each point of each run, what would these hooks have blocked, asked or
+    changed? Exits 3 if something that went on would now be stopped. What comes after a difference is `assumed`.
+    """
+    if hooks and workflow is not None:
+        raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
+    directories = select(runs_directory(runs_dir), runs, every=every, meant=any_run)
+    if hooks:
+        return _backtest(directories, hooks, as_json=as_json)
+    changed = None if workflow is None else read_workflow_file(workflow, load_config(Path.cwd(), os.environ))
+    return _decisions(directories, changed, as_json=as_json, with_timeline=len(directories) == 1)
+
+
+def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool) -> int:
+    codes, documents = [], []
+    for directory in directories:
+        steps = replay_run(directory, changed)
+        if as_json:
+            document = decisions_document(directory.run_id, steps)
+            documents.append(document)
+            codes.append(0 if document["same"] else CorruptRunError.exit_code)
+        else:
+            is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
+            codes.append(0 if is_same else CorruptRunError.exit_code)
+    code = worst(codes)
+    if as_json:
+        emit_json({"schema": "hooks.replay/1", "exit_code": code, "runs": documents})
+    return code
+
+
+def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bool) -> int:
+    """Run after run, so that a thousand of them take no more memory than what is found in them."""
+    members = resolve_hook_set([entry for path in files for entry in load_hooks_file(path)])
+    done: list[Backtested] = []
+    codes = []
+    counting = Counting("replayed", len(directories))
+    for directory in directories:
+        try:
+            tested = _one(directory, members)
+        except HooksError as error:
+            codes.append(report_failure(error, as_json=as_json))
+            continue
+        done.append(tested)
+        codes.append(BLOCKED if tested.stops else 0)
+        counting.step()
+        if not as_json:
+            emit("".join(backtest_lines(tested)))
+    counting.end()
+    code = worst(codes)
+    if as_json:
+        emit_json(backtest_document(done, code))
+    else:
+        emit("".join(totals_lines(done)))
+    return code
+
+
+def _one(directory: RunDirectory, members: list[HookSetMember]) -> Backtested:
+    with stdout_kept_for_results():
+        return asyncio.run(backtest_run(directory, members))

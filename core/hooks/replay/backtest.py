@@ -1,0 +1,255 @@
+"""A policy tested on history: what hooks would have said at every point of a run that is over, or under way.
+
+Payloads are pure functions of state and event, so they exist for every run, also for one that was made without hooks.
+The hooks start at each point from the payload before any hook. What they say is compared with what was said then, if
+anything was. Nothing is recorded and nothing follows: the run is read.
+
+After the first difference in an activity the log tells of a world that would have been another one. What comes later in
+that activity, and in what depends on it, is still asked and is marked `assumed`: it holds if the difference changes
+nothing there. A point that only the other way would reach is `unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from hooks.definition.hook_points import RULES, HookType
+from hooks.definition.model import Workflow
+from hooks.events.envelope import Event
+from hooks.events.payloads import HookDecided
+from hooks.kernel.apply import apply
+from hooks.kernel.state import RunState, WaitState
+from hooks.pipeline.dispatch import Dispatch, Json, Subject, Verdict
+from hooks.pipeline.effective import is_of_background
+from hooks.pipeline.history import Moment, moments_after
+from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.subjects import subject_of
+
+Said: TypeAlias = Literal["same", "would_block", "would_ask", "would_change", "would_allow", "hook_error", "unknown"]
+
+
+@dataclass(slots=True)
+class Finding:
+    """What the hooks would say at one point; `said` is `same` where that is what was said then.
+
+    `changed` has, by field, the values before and after. `would_allow`: something was said then, and nothing now.
+    """
+
+    seq: int
+    point: HookType
+    node_id: str | None
+    activity_id: str | None
+    said: Said
+    plugin: str | None = None
+    reason: str | None = None
+    code: str | None = None
+    changed: dict[str, tuple[Json, Json]] = field(default_factory=dict)
+    would_block: list[str] = field(default_factory=list)
+    """What audit hooks would have said: `plugin: reason`."""
+    assumed: bool = False
+
+    @property
+    def stops(self) -> bool:
+        """Something that went on would not have, or not without a person."""
+        return self.said in ("would_block", "would_ask", "hook_error")
+
+
+@dataclass(slots=True)
+class Totals:
+    """How many points were asked about, and what came of it."""
+
+    events: int = 0
+    asked: int = 0
+    findings: dict[str, int] = field(default_factory=dict)
+    by_plugin: dict[str, dict[str, int]] = field(default_factory=dict)
+
+    def count(self, finding: Finding) -> None:
+        self.findings[finding.said] = self.findings.get(finding.said, 0) + 1
+        if finding.plugin is not None and finding.said != "same":
+            of_plugin = self.by_plugin.setdefault(finding.plugin, {})
+            of_plugin[finding.said] = of_plugin.get(finding.said, 0) + 1
+
+
+Accepts: TypeAlias = Callable[[Moment, str, Json], str | None]
+
+
+class Backtest:
+    """Asks the hooks of one pipeline about one run, event by event. The pipeline is open, and of this run alone."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        state: RunState,
+        workflow: Workflow,
+        *,
+        resolve: Callable[[Json], Json],
+        mask: Callable[[Json], Json] = lambda value: value,
+        accepts: Accepts = lambda moment, name, value: None,
+    ) -> None:
+        self._pipeline = pipeline
+        self._state = state
+        self._workflow = workflow
+        self._resolve = resolve
+        self._mask = mask
+        self._accepts = accepts
+        self._gates: dict[str, WaitState] = {}
+        self._asked: set[tuple[str | None, str, int]] = set()
+        self._open: dict[tuple[str | None, str, int], tuple[Finding, Verdict]] = {}
+        self._changed_activities: set[str] = set()
+        self._changed_nodes: set[str] = set()
+        self.totals = Totals()
+
+    async def findings(self, events: Iterable[Event]) -> list[Finding]:
+        """Everything that is not the same, in the order of the log; each event is folded into the state."""
+        found: list[Finding] = []
+        for event in events:
+            apply(self._state, event)
+            self.totals.events += 1
+            if isinstance(event.payload, HookDecided):
+                found += self._compare(event.seq, event.payload)
+                continue
+            for moment in moments_after(self._state, self._workflow, event, self._resolve, self._gates):
+                found += await self._ask(event, moment)
+            if self._gates.keys() != self._state.waits.keys():
+                self._gates = dict(self._state.waits)
+        for finding in found:
+            self.totals.count(finding)
+        return [finding for finding in found if finding.said != "same"]
+
+    async def _ask(self, event: Event, moment: Moment) -> Sequence[Finding]:
+        subject = self._subject(event, moment)
+        attempt = moment.attempt
+        key = (None if attempt is None else attempt.attempt_id, moment.point.value, moment.ordinal)
+        if attempt is not None and key in self._asked:
+            return ()  # a call is shown when it is bound, and again when it is permitted
+        self._asked.add(key)
+        if not self._pipeline.listens(moment.point, subject):
+            return ()
+        self.totals.asked += 1
+        dispatch = Dispatch(
+            hook=moment.point,
+            ordinal=moment.ordinal,
+            subject=subject,
+            payload=moment.make,
+            activity_id=None if attempt is None else attempt.activity_id,
+            attempt_id=None if attempt is None else attempt.attempt_id,
+            node_id=subject.node_id,
+            accepts=lambda name, value: self._accepts(moment, name, value),
+            mask=self._mask,
+        )
+        verdict = await self._pipeline.dispatch(dispatch)
+        if verdict.decided is None:
+            return ()
+        finding = _finding(event, moment, subject, verdict)
+        finding.assumed = self._is_assumed(finding)
+        self._open[key] = (finding, verdict)
+        if finding.said == "same":
+            return (finding,) if finding.would_block else ()
+        self._note_difference(finding)
+        return (finding, *self._only_there(event, moment, finding))
+
+    def _subject(self, event: Event, moment: Moment) -> Subject:
+        node_id = getattr(event.payload, "node_id", None) or None
+        subject = subject_of(self._workflow, self._state, node_id)
+        if moment.agent is None or moment.agent == subject.agent:
+            return subject
+        return Subject(subject.workflow, subject.node_id, subject.component_type, agent=moment.agent)
+
+    def _compare(self, seq: int, decided: HookDecided) -> Iterator[Finding]:
+        """What was said then, at a point the hooks have been asked about: the same is no difference, and nothing is."""
+        key = (decided.attempt_id, decided.hook, decided.ordinal)
+        opened = self._open.pop(key, None)
+        if key not in self._asked or is_of_background(decided):
+            return
+        if opened is None:
+            if decided.verdict != "allow":
+                point, node_id = HookType(decided.hook), decided.node_id
+                yield Finding(seq, point, node_id, decided.activity_id, "would_allow", reason=f"was: {decided.verdict}")
+            return
+        finding, verdict = opened
+        if decided.verdict == verdict.outcome and _changes(decided, self._resolve) == dict(verdict.changes):
+            finding.said = "same"
+
+    # ---- after a difference ----------------------------------------------------------------------------------------
+
+    def _is_assumed(self, finding: Finding) -> bool:
+        return finding.activity_id in self._changed_activities or finding.node_id in self._changed_nodes
+
+    def _note_difference(self, finding: Finding) -> None:
+        if finding.activity_id is not None:
+            self._changed_activities.add(finding.activity_id)
+        if finding.node_id is not None:
+            self._changed_nodes |= _downstream(self._state, finding.node_id)
+
+    def _only_there(self, event: Event, moment: Moment, finding: Finding) -> Iterator[Finding]:
+        """What only the other way would reach: a step that is stopped fails, and its hooks would hear of it."""
+        failed = HookType.COMPONENT_POST_ERROR
+        if not finding.stops or moment.attempt is None or moment.point == failed:
+            return
+        if self._pipeline.listens(failed, subject_of(self._workflow, self._state, finding.node_id)):
+            yield Finding(event.seq, failed, finding.node_id, finding.activity_id, "unknown", assumed=True)
+
+
+def _downstream(state: RunState, node_id: str) -> set[str]:
+    """The nodes that depend on a node, over any number of others; of a node in a loop also those after the loop."""
+    found: set[str] = set()
+    for scope in state.scopes.values():
+        graph = scope.graph
+        begin = node_id if node_id in graph.position else None
+        if begin is None:
+            continue
+        waiting = [begin, *([scope.loop] if scope.loop is not None else [])]
+        while waiting:
+            here = waiting.pop()
+            for other in graph.nodes:
+                if here in other.depends and other.id not in found:
+                    found.add(other.id)
+                    waiting.append(other.id)
+    return found
+
+
+_SAID: Mapping[str, Said] = {
+    "block": "would_block",
+    "ask": "would_ask",
+    "error": "hook_error",
+    "changed": "would_change",
+}
+
+
+def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -> Finding:
+    """What a verdict comes to. Where a "no" comes too late it is recorded, and stops nothing."""
+    assert verdict.decided is not None
+    said = _SAID.get(verdict.outcome, "same")
+    speaking = [each for each in verdict.decided.decisions if each.outcome in ("block", "ask", "error", "changed")]
+    if said in ("would_block", "would_ask", "hook_error"):
+        speaking = [each for each in speaking if each.outcome == verdict.outcome] or speaking
+    first = next(iter(speaking), None)
+    changed: dict[str, tuple[Json, Json]] = {}
+    for decision in verdict.decided.decisions:
+        for name, change in decision.changed.items():
+            before = changed[name][0] if name in changed else change.before
+            changed[name] = (before, change.after)
+    if said == "would_block" and not RULES[moment.point].can_block:
+        said = "same"
+    return Finding(
+        seq=event.seq,
+        point=moment.point,
+        node_id=subject.node_id,
+        activity_id=None if moment.attempt is None else moment.attempt.activity_id,
+        said=said,
+        plugin=None if first is None else first.plugin,
+        reason=None if first is None else first.reason,
+        code=None if first is None else first.code,
+        changed=changed,
+        would_block=[
+            f"{each.plugin}: {each.reason}"
+            for each in verdict.decided.decisions
+            if each.outcome in ("would_block", "would_ask")
+        ],
+    )
+
+
+def _changes(decided: HookDecided, resolve: Callable[[Json], Json]) -> dict[str, Any]:
+    return {name: resolve(change.after) for decision in decided.decisions for name, change in decision.changed.items()}

@@ -1,0 +1,133 @@
+"""Replay of recorded runs: their files read, their logs handed to what replays. Nothing is written to a run."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, every_node
+from hooks.errors import CorruptRunError
+from hooks.events.envelope import Event
+from hooks.events.payloads import HookSetMember
+from hooks.kernel.state import RunState
+from hooks.pipeline.history import Moment
+from hooks.pipeline.payload_parts import Occasion
+from hooks.pipeline.pipeline import Pipeline
+from hooks.replay.backtest import Backtest, Finding, Totals
+from hooks.replay.decisions import Divergence, replay_decisions
+from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.reading import definition_of, read_events, state_before
+from hooks.runtime.setting_rules import SettingRules
+from hooks.runtime.work_engine import LocalWorkEngine
+from hooks.secrets import Masker
+from hooks.storage.run_directory import RunDirectory
+
+
+@dataclass(frozen=True, slots=True)
+class Backtested:
+    """One run, asked again: everything that hooks would have said otherwise, in the order of its log."""
+
+    run_id: str
+    findings: list[Finding]
+    totals: Totals
+
+    @property
+    def stops(self) -> bool:
+        """Something that went on would now be blocked, or wait for a person."""
+        return any(finding.stops for finding in self.findings)
+
+
+def replay_run(
+    directory: RunDirectory, definition: Workflow | None = None
+) -> Iterator[tuple[Event, Divergence | None]]:
+    """The events of a run, each with what is wrong with it; the first with anything wrong is the last.
+
+    By its own definition this program's decisions are held against the log; with another `definition` the first event
+    with anything wrong is where that would have gone another way. Raises CorruptRunError for a damaged log.
+    """
+    events, own = _opened(directory)
+    used = own if definition is None else definition
+    yield from replay_decisions(state_before(directory, used), used, events)
+
+
+async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]) -> Backtested:
+    """What these hooks would have said in a run; nothing is written to it. Raises CorruptRunError."""
+    events, definition = _opened(directory)
+    state = state_before(directory, definition)
+    with tempfile.TemporaryDirectory(prefix="hooks-replay-") as scratch:
+        pipeline = Pipeline(
+            members,
+            run_id=directory.run_id,
+            workflow_id=definition.workflow_id,
+            run_directory=directory.path,
+            working_directory=_where_it_ran(directory),
+            transcript=directory.log,
+            replay_in=Path(scratch),
+        )
+        await pipeline.open()
+        try:
+            masker = _masker(definition)
+            test = Backtest(
+                pipeline,
+                state,
+                definition,
+                resolve=directory.blob_store().resolve,
+                accepts=_Rules(directory, definition, state),
+                **({} if masker is None else {"mask": masker.mask_value}),
+            )
+            findings = await test.findings(events)
+        finally:
+            await pipeline.close()
+    return Backtested(directory.run_id, findings, test.totals)
+
+
+class _Rules:
+    """What a hook may set a field to, as in the run itself."""
+
+    def __init__(self, directory: RunDirectory, definition: Workflow, state: RunState) -> None:
+        self._definition = definition
+        self._state = state
+        self._resolve = directory.blob_store().resolve
+        here = _where_it_ran(directory)
+        self._performer = LocalExecutionHooks(
+            LocalWorkEngine(definition, here), working_directory=here, workflow_directory=here
+        )
+        self._rules = SettingRules(definition, self._prepare)
+
+    def __call__(self, moment: Moment, name: str, value: Any) -> str | None:
+        attempt = moment.attempt
+        node = None if attempt is None else self._state.definition_of(attempt)
+        if attempt is None or not isinstance(node, SubagentNode | HostExecutorNode):
+            return None
+        occasion = Occasion(self._state, self._definition, node, attempt, self._resolve)
+        return self._rules.accepts(moment.point, occasion, moment.agent)(name, value)
+
+    def _prepare(self, executor: str, value: Any, cwd: str | None) -> Any:
+        return self._performer.prepare_host_executor(executor, value)
+
+
+def _opened(directory: RunDirectory) -> tuple[Iterator[Event], Workflow]:
+    events = read_events(directory)
+    first = next(events, None)
+    if first is None:
+        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
+    return chain([first], events), definition_of(directory, first)
+
+
+def _where_it_ran(directory: RunDirectory) -> Path:
+    """The directory that hook commands run in: that of the run, if it is still there."""
+    first = next(read_events(directory))
+    there = Path(getattr(first.payload, "working_directory", "."))
+    return there if there.is_dir() else directory.path
+
+
+def _masker(definition: Workflow) -> Masker | None:
+    steps = [node for node in every_node(definition) if isinstance(node, SubagentNode | HostExecutorNode)]
+    names = {name for node in steps for name in node.secrets}
+    values = {name: os.environ[name] for name in names if name in os.environ}
+    return Masker(values) if values else None
