@@ -7,7 +7,7 @@ Here stands which event is the occasion for which hook points.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -125,13 +125,14 @@ def _of_attempt(
     if moments is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
         return []
     here = Occasion(state, workflow, node, attempt, resolve)
-    return [replace(moment, attempt=attempt) for moment in moments(here, payload, at)]
+    return moments(here, payload, at)
 
 
 def _component_started(here: Occasion, event: ComponentStarted, at: int) -> list[Moment]:
-    moments = [Moment(HookType.COMPONENT_PRE_EXECUTE, 1, lambda: payloads.component_pre_execute(here))]
+    make = partial(payloads.component_pre_execute, here)
+    moments = [Moment(HookType.COMPONENT_PRE_EXECUTE, 1, make, here.attempt)]
     if isinstance(here.node, HostExecutorNode):
-        moments.append(Moment(HookType.EFFECT_PRE_ATTEMPT, 1, partial(_call, here, here.node)))
+        moments.append(Moment(HookType.EFFECT_PRE_ATTEMPT, 1, partial(_call, here, here.node), here.attempt))
     return moments
 
 
@@ -151,7 +152,7 @@ def _call(here: Occasion, node: HostExecutorNode) -> PayloadDocument:
 
 def _effect_attempted(here: Occasion, event: EffectAttempted, at: int) -> list[Moment]:
     make = partial(effect_payloads.effect_pre_attempt, here, idempotency_key=event.idempotency_key, read_only=False)
-    return [Moment(HookType.EFFECT_PRE_ATTEMPT, 1, make)]
+    return [Moment(HookType.EFFECT_PRE_ATTEMPT, 1, make, here.attempt)]
 
 
 def _generation_started(here: Occasion, event: GenerationStarted, at: int) -> list[Moment]:
@@ -163,7 +164,7 @@ def _generation_started(here: Occasion, event: GenerationStarted, at: int) -> li
         call = sampling_payloads.changed_call(sampling_payloads.call_as_made(here, event), unchanged)
         return sampling_payloads.generation_pre_call(here, call)
 
-    return [Moment(HookType.GENERATION_PRE_CALL, event.call, make, agent=event.agent)]
+    return [Moment(HookType.GENERATION_PRE_CALL, event.call, make, here.attempt, event.agent)]
 
 
 def _generation_finished(here: Occasion, event: GenerationFinished, at: int) -> list[Moment]:
@@ -173,9 +174,9 @@ def _generation_finished(here: Occasion, event: GenerationFinished, at: int) -> 
     started = loop.judging.get(event.generation_id) or loop.draws[event.draw].started
     if event.error is not None:
         make = partial(sampling_payloads.generation_error, here, started, event, at)
-        return [Moment(HookType.GENERATION_ERROR, started.call, make, agent=started.agent)]
+        return [Moment(HookType.GENERATION_ERROR, started.call, make, here.attempt, started.agent)]
     make = partial(sampling_payloads.generation_post_call, here, started, event, at)
-    return [Moment(HookType.GENERATION_POST_CALL, started.call, make, agent=started.agent)]
+    return [Moment(HookType.GENERATION_POST_CALL, started.call, make, here.attempt, started.agent)]
 
 
 def _validation_finished(here: Occasion, event: ValidationFinished, at: int) -> list[Moment]:
@@ -189,12 +190,12 @@ def _of_draw(
     point: HookType, make: Callable[[Occasion, DrawState], PayloadDocument], here: Occasion, number: int
 ) -> Moment:
     assert here.attempt.loop is not None, "what is told of a draw comes after it began"
-    return Moment(point, number, partial(make, here, here.attempt.loop.draws[number]))
+    return Moment(point, number, partial(make, here, here.attempt.loop.draws[number]), here.attempt)
 
 
 def _once(point: HookType, make: Callable[[Occasion, Any, int], PayloadDocument]) -> _Moments:
     """A point that an attempt passes once, with a payload of the event itself."""
-    return lambda here, event, at: [Moment(point, 1, partial(make, here, event, at))]
+    return lambda here, event, at: [Moment(point, 1, partial(make, here, event, at), here.attempt)]
 
 
 def _counted(point: HookType, make: Callable[[Occasion, DrawState], PayloadDocument]) -> _Moments:
