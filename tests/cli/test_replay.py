@@ -1,0 +1,118 @@
+"""`hooks replay`: its words, codes and documents."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.command import CommandLine
+
+WORKFLOW = """\
+workflow_id: notes
+version: 1
+nodes:
+  say: {executor: shell, read_only: true, input: {argv: [echo, hello]}}
+  keep: {executor: file, depends: [say], input: {path: out.txt, mode: append, content: x}}
+"""
+POLICY = (
+    "hooks: [{name: no-files, on: PreToolUse, match: {executor: file}, argv: [sh, -c, 'echo no files >&2; exit 2']}]\n"
+)
+
+
+@pytest.fixture
+def notes(cli: CommandLine) -> CommandLine:
+    cli.write("notes.yaml", WORKFLOW)
+    cli.write("policy.yaml", POLICY)
+    for name in ("one", "two"):
+        assert cli.hooks("run", "notes.yaml", "--run-id", name, "-q").code == 0
+    return cli
+
+
+def test_a_run_is_decided_again_with_its_timeline(notes: CommandLine) -> None:
+    ended = notes.hooks("replay", "one")
+
+    assert ended.code == 0
+    lines = ended.out.splitlines()
+    assert [line.split()[2] for line in lines[:3]] == ["runCreated", "runStarted", "attemptCreated"]
+    assert lines[-1] == f"one: the same: {lines[-1].split()[3]} decisions among {len(lines) - 1} events"
+
+
+def test_several_runs_are_told_in_a_line_each(notes: CommandLine) -> None:
+    ended = notes.hooks("replay", "--all")
+
+    assert ended.code == 0
+    assert [line.split(": ")[0] for line in ended.out.splitlines()] == ["one", "two"]
+
+
+def test_a_changed_definition_parts_from_the_run_at_an_event(notes: CommandLine) -> None:
+    notes.write("changed.yaml", WORKFLOW.replace("depends: [say], ", ""))
+
+    ended = notes.hooks("replay", "one", "--workflow", "changed.yaml", "--json")
+
+    assert ended.code == 9
+    (run,) = ended.document["runs"]
+    assert run["first_difference"]["type"] == "runSucceeded"
+    assert not run["same"]
+
+
+def test_a_policy_is_tested_on_every_run_and_nothing_is_done(notes: CommandLine) -> None:
+    (log,) = notes.directory.rglob("one/events.jsonl")
+    before = log.read_bytes()
+
+    ended = notes.hooks("replay", "--all", "--hooks", "policy.yaml")
+
+    assert ended.code == 3
+    assert ended.out.splitlines()[-2:] == [
+        f"2 runs, {ended.out.splitlines()[-2].split()[2]} events, 2 points asked: 2 runs differ, 2 would be stopped",
+        "  no-files: would block 2",
+    ]
+    assert "keep  effect_pre_attempt  would block  no-files: exit 2: no files" in ended.out
+    assert (notes.directory / "out.txt").read_text() == "xx"
+    assert log.read_bytes() == before
+
+
+def test_the_document_has_every_finding(notes: CommandLine) -> None:
+    document = notes.hooks("replay", "one", "--hooks", "policy.yaml", "--json").document
+
+    assert (document["schema"], document["exit_code"]) == ("hooks.backtest/1", 3)
+    (run,) = document["runs"]
+    (finding,) = run["findings"]
+    assert {name: finding[name] for name in ("node", "point", "said", "assumed", "plugin", "reason")} == {
+        "node": "keep",
+        "point": "effect_pre_attempt",
+        "said": "would_block",
+        "assumed": False,
+        "plugin": "no-files",
+        "reason": "exit 2: no files",
+    }
+
+
+def test_a_policy_with_nothing_to_say_is_exit_0(notes: CommandLine) -> None:
+    notes.write("quiet.yaml", "- {on: PreToolUse, argv: ['true']}\n")
+
+    assert notes.hooks("replay", "--all", "--hooks", "quiet.yaml").code == 0
+
+
+def test_a_damaged_run_is_told_and_the_others_are_replayed(notes: CommandLine) -> None:
+    (log,) = notes.directory.rglob("one/events.jsonl")
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join([lines[0], lines[1].replace(b"runStarted", b"runStartex"), *lines[2:]]))
+
+    ended = notes.hooks("replay", "--all", "--hooks", "policy.yaml")
+
+    assert ended.code == 9
+    assert "two\n" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["one", "--hooks", "policy.yaml", "--workflow", "notes.yaml"], "--hooks and --workflow exclude each other."),
+        ([], "No run is named."),
+        (["one", "--hooks", "missing.yaml"], "missing.yaml"),
+    ],
+)
+def test_what_cannot_be_replayed_is_said(notes: CommandLine, words: list[str], message: str) -> None:
+    ended = notes.hooks("replay", *words)
+
+    assert ended.code == 2
+    assert message in ended.err
