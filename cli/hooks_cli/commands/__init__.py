@@ -23,6 +23,7 @@ COMMANDS = {
     "logs": "What a node's process wrote to stdout or stderr.",
     "validate": "Check workflow files and print every problem.",
     "verify": "Check a run's log, blobs and sidecars for damage.",
+    "rerun": "A new run that takes over results of another, from a node on.",
     "replay": "Decide a run again, or test hooks on what happened.",
     "policy": "List hooks, try one, print a payload to try it on.",
     "schema": "JSON Schemas: of the payloads of hooks.",
@@ -37,10 +38,9 @@ NOT_SUPPORTED_YET = (
     "help",
     "init",
     "report",
-    "rerun",
     "worker",
 )
-"""Words of later versions: known, so that nobody is told that `rerun` might be a typing mistake."""
+"""Words of later versions: known, so that nobody is told that `report` might be a typing mistake."""
 
 ALIASES = {"hook": "policy"}
 """Other words for a command."""

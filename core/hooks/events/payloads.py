@@ -121,6 +121,13 @@ class HookSetMember(Struct, frozen=True, kw_only=True, rename="camel", omit_defa
 # ---- the run -------------------------------------------------------------------------------------------------------
 
 
+class ForkedFrom(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The run that a rerun takes results over from, and the node it begins with."""
+
+    run_id: str
+    node_id: str
+
+
 class RunCreated(Payload, frozen=True, kw_only=True):
     kind = "input"
     values = ("params", "metadata")
@@ -142,6 +149,7 @@ class RunCreated(Payload, frozen=True, kw_only=True):
     metadata: Value = {}
     durability: Literal["strict", "relaxed"] = "strict"
     record_hooks: Literal["changes", "all"] = "changes"
+    forked_from: ForkedFrom | None = None
     token: str = ""
     """Random, and no other run's: by it the processes of this run are told from those of one with the same id."""
     session: Session
@@ -264,6 +272,19 @@ class NodeSkipped(NodePayload, frozen=True, kw_only=True):
 
 class NodeCancelled(NodePayload, frozen=True, kw_only=True):
     """The node was cancelled, under way or before it began."""
+
+
+class NodeImported(NodePayload, frozen=True, kw_only=True):
+    """What a node came to in the run this one was forked from; it is not done again.
+
+    `turns` are the prompts and answers of its conversation, oldest first, for a step that goes on with it.
+    """
+
+    kind = "input"
+    values = ("output", "turns")
+    status: Literal["succeeded", "skipped"]
+    output: Value = None
+    turns: Value = []
 
 
 class ConditionEvaluated(NodePayload, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hooks.definition.graph import Graph
-from hooks.definition.model import LoopNode
+from hooks.definition.model import LoopNode, SubagentNode
 from hooks.events.payloads import (
     ConditionEvaluated,
     ErrorInfo,
@@ -17,14 +17,15 @@ from hooks.events.payloads import (
     LoopStarted,
     NodeCancelled,
     NodeFailed,
+    NodeImported,
     NodePayload,
     NodeSkipped,
     NodeSucceeded,
     Payload,
 )
-from hooks.ids import NodeId
+from hooks.ids import NodeId, work_activity
 from hooks.kernel.legality import IllegalEventError
-from hooks.kernel.state import Composite, NodeState, NodeStatus, RunState, Scope, output_of
+from hooks.kernel.state import ActivityState, Composite, NodeState, NodeStatus, RunState, Scope, Turn, output_of
 from hooks.kernel.walk import admit_pending, end_node, need_of_items, need_of_work, note_failure, note_need, round_key
 
 
@@ -151,6 +152,32 @@ def _loop_output(state: RunState, payload: LoopFinished) -> Any:
 # ---- ends ----------------------------------------------------------------------------------------------------------
 
 
+def _node_imported(state: RunState, payload: NodeImported, at: int) -> None:
+    """Before the run starts, and after all it depends on: as if it had been done here."""
+    scope = scope_of(state, payload)
+    node_id = NodeId(payload.node_id)
+    position = scope.graph.position[node_id]
+    if state.started_at is not None or node_id in scope.nodes or scope.waiting_for[position]:
+        raise IllegalEventError(f"{payload.node_id} is imported out of turn")
+    definition = scope.graph.nodes[position]
+    node = end_node(scope, node_id, payload.status, at)
+    node.output = payload.output
+    if isinstance(definition, SubagentNode):
+        activity_id = work_activity(state.run_id, node_id, scope=scope.key)
+        conversation = None
+        for prompt, answer in payload.turns:
+            conversation = Turn(conversation, prompt, answer)
+        state.activities[activity_id] = ActivityState(
+            activity_id,
+            node_id,
+            scope.key,
+            output=payload.output,
+            conversation=conversation,
+            started_at=at,
+            ended_at=at,
+        )
+
+
 def _node_succeeded(state: RunState, payload: NodeSucceeded, at: int) -> None:
     scope = scope_of(state, payload)
     if state.completing.pop((scope.key, NodeId(payload.node_id)), 0) is None:
@@ -220,6 +247,7 @@ APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {
     LoopIterationStarted: _loop_iteration_started,
     LoopIterationFinished: _loop_iteration_finished,
     LoopFinished: _loop_finished,
+    NodeImported: _node_imported,
     NodeSucceeded: _node_succeeded,
     NodeFailed: _node_failed,
     NodeSkipped: _node_skipped,

@@ -20,8 +20,10 @@ from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to
 from hooks.errors import InDoubtError, RunIdTakenError, RunLockedError, UsageError
 from hooks.events.envelope import Actor
 from hooks.events.payloads import (
+    ForkedFrom,
     HookSetChanged,
     HookSetMember,
+    NodeImported,
     Payload,
     ResumeStarted,
     RunCreated,
@@ -114,6 +116,8 @@ def start_run(
     grace_ms: int = DEFAULT_GRACE_MS,
     durability: Durability = "strict",
     record_hooks: Literal["changes", "all"] = "changes",
+    forked_from: ForkedFrom | None = None,
+    imports: Sequence[NodeImported] = (),
     clock: Clock | None = None,
 ) -> OpenRun:
     """Make a run, durable when this returns, with its driver lock held.
@@ -151,10 +155,11 @@ def start_run(
             metadata={**workflow.metadata, **(metadata or {})},
             durability=durability,
             record_hooks=record_hooks,
+            forked_from=forked_from,
             token=secrets.token_hex(16),
             session=this_session(inode),
         )
-        return [("human", created)]
+        return [("human", created), *(("scheduler", imported) for imported in imports)]
 
     try:
         new = create_run(runs_dir, chosen, workflow_json, first_payloads, now_ms=now_ms, durability=durability)

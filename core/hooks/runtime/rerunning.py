@@ -1,0 +1,127 @@
+"""A rerun: a new run that takes over what an earlier one has come to, and does the rest.
+
+Taken over is every node that succeeded or was skipped there, is neither the one to begin with nor downstream of it, and
+whose own dependencies are taken over as well. Everything else is done in the new run, under its own id and its own
+idempotency keys: an effect that the origin has done, or may have, would be done a second time; that has to be asked for.
+The origin is only read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hooks.definition.graph import Graph, graph_of
+from hooks.definition.model import LoopNode, SubagentNode, Workflow
+from hooks.errors import NotFoundError
+from hooks.events.payloads import NodeImported
+from hooks.ids import NodeId
+from hooks.kernel.state import NodeState, Turn, output_of
+from hooks.runtime.binding import resolve_composite
+from hooks.runtime.reading import RunView
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatedEffect:
+    """An effect of the origin that the rerun would do again; `in_doubt` where nobody knows whether it was done."""
+
+    node_id: str
+    activity_id: str
+    in_doubt: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RerunPlan:
+    """What is taken over and what is done again, in definition order."""
+
+    imports: list[NodeImported]
+    executed: list[str]
+    repeated: list[RepeatedEffect]
+
+
+def plan_rerun(origin: RunView, definition: Workflow, node_id: str) -> RerunPlan:
+    """The rerun of `origin` from `node_id` on, by this definition. Raises NotFoundError if it has no such node."""
+    graph = graph_of(definition)
+    if node_id not in graph.position:
+        known = ", ".join(graph.position)
+        raise NotFoundError(
+            f"{definition.workflow_id} has no node {node_id!r}.",
+            fix=f"Its nodes are {known}; a node inside a loop cannot be begun with, its loop can.",
+            run=origin.run_id,
+        )
+    again = _downstream(graph, graph.position[node_id])
+    imported: dict[int, NodeImported] = {}
+    for position in _in_order(graph):
+        if position not in again and all(upstream in imported for upstream in graph.dependencies[position]):
+            taken = _taken_over(origin, graph, position)
+            if taken is not None:
+                imported[position] = taken
+    executed = [node.id for position, node in enumerate(graph.nodes) if position not in imported]
+    return RerunPlan([*imported.values()], executed, [*_repeated(origin, graph, executed)])
+
+
+def _downstream(graph: Graph, position: int) -> set[int]:
+    reached: set[int] = set()
+    front = [position]
+    while front:
+        here = front.pop()
+        if here not in reached:
+            reached.add(here)
+            front.extend(graph.dependants[here])
+    return reached
+
+
+def _in_order(graph: Graph) -> Iterator[int]:
+    """Positions, each after all it depends on."""
+    missing = [len(upstream) for upstream in graph.dependencies]
+    ready = [position for position, count in enumerate(missing) if count == 0]
+    while ready:
+        position = ready.pop()
+        yield position
+        for dependant in graph.dependants[position]:
+            missing[dependant] -= 1
+            if missing[dependant] == 0:
+                ready.append(dependant)
+
+
+def _taken_over(origin: RunView, graph: Graph, position: int) -> NodeImported | None:
+    node_id = NodeId(graph.nodes[position].id)
+    node = origin.state.root.nodes.get(node_id)
+    if node is None or node.ended_at is None or node.status not in ("succeeded", "skipped"):
+        return None
+    resolve = origin.blobs.resolve
+    return NodeImported(
+        node_id=node_id,
+        status="succeeded" if node.status == "succeeded" else "skipped",
+        output=resolve_composite(output_of(node), resolve),
+        turns=[[resolve(turn.prompt), resolve(turn.answer)] for turn in _turns(node)]
+        if isinstance(graph.nodes[position], SubagentNode)
+        else [],
+    )
+
+
+def _turns(node: NodeState) -> list[Turn]:
+    turns = []
+    turn = node.activity.conversation if node.activity is not None else None
+    while turn is not None:
+        turns.append(turn)
+        turn = turn.before
+    return turns[::-1]
+
+
+def _repeated(origin: RunView, graph: Graph, executed: list[str]) -> Iterator[RepeatedEffect]:
+    """Effects of nodes that are done again, those of a loop's body included."""
+    again = {*executed}
+    for node in graph.nodes:
+        if isinstance(node, LoopNode) and node.id in again:
+            again |= {inner.id for inner in node.body}
+    state = origin.state
+    for activity_id, activity in state.activities.items():
+        is_doubtful = activity_id in state.in_doubt or _is_dangling(state.open.get(activity_id))
+        if activity.node_id in again and (activity.effect_done or is_doubtful):
+            yield RepeatedEffect(activity.node_id, activity_id, is_doubtful and not activity.effect_done)
+
+
+def _is_dangling(attempt: Any) -> bool:
+    return attempt is not None and attempt.is_dangling

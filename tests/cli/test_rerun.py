@@ -1,0 +1,107 @@
+"""`hooks rerun`: what is taken over, what is done again, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.command import CommandLine
+
+WORKFLOW = """\
+workflow_id: notes
+version: 1
+params: {word: {type: string, default: hello}}
+agents:
+  echo: {kind: command, argv: [cat]}
+  late: {kind: command, argv: [sh, -c, "echo asked >> asked; cat"]}
+nodes:
+  say: {agent: late, prompt: "${params.word}"}
+  each:
+    executor: shell
+    read_only: true
+    for_each: ["a", "b"]
+    depends: [say]
+    input: {argv: [sh, -c, 'echo "$0" >> each; echo "$0"', "${item}"]}
+  never: {agent: echo, prompt: x, if: "false"}
+  keep: {executor: file, depends: [each], input: {path: out.txt, mode: append, content: "${say.output}\\n"}}
+  last: {agent: echo, depends: [keep, say], continue_from: say, prompt: "last: ${say.output} ${each.output[1].stdout}"}
+"""
+
+
+@pytest.fixture
+def notes(cli: CommandLine) -> CommandLine:
+    cli.write("notes.yaml", WORKFLOW)
+    assert cli.hooks("run", "notes.yaml", "--run-id", "first", "-p", "word=hi", "-q").code == 0
+    return cli
+
+
+def lines(notes: CommandLine, name: str) -> list[str]:
+    return (notes.directory / name).read_text().splitlines()
+
+
+def types(notes: CommandLine, run: str) -> list[str]:
+    document = notes.hooks("tail", run, "--no-follow", "--json").document
+    return [event["type"] for event in document["events"]]
+
+
+def test_results_are_taken_over_and_the_rest_is_done(notes: CommandLine) -> None:
+    ended = notes.hooks("rerun", "first", "--from", "last", "--run-id", "second", "--json")
+
+    assert ended.code == 0
+    assert ended.document["output"] == notes.hooks("show", "first", "--json").document["output"]
+    assert lines(notes, "asked") == ["asked"]
+    assert lines(notes, "each") == ["a", "b"]
+    assert lines(notes, "out.txt") == ["hi"]
+    assert types(notes, "second")[:6] == ["runCreated", *["nodeImported"] * 4, "runStarted"]
+    assert notes.hooks("verify", "first", "second").code == 0
+    assert notes.hooks("replay", "second").code == 0
+
+
+def test_what_would_repeat_an_effect_is_refused_with_the_list(notes: CommandLine) -> None:
+    (log,) = notes.directory.rglob("first/events.jsonl")
+    before = log.read_bytes()
+
+    refused = notes.hooks("rerun", "first", "--from", "each")
+    repeated = notes.hooks("rerun", "first", "--from", "each", "--repeat-effects", "-q")
+
+    assert refused.code == 2
+    assert "That would repeat what run first has done, or may have: work::keep (done)." in refused.err
+    assert repeated.code == 0
+    assert lines(notes, "out.txt") == ["hi", "hi"]
+    assert lines(notes, "asked") == ["asked"]
+    assert log.read_bytes() == before
+
+
+def test_a_changed_prompt_takes_effect_from_its_node_on(notes: CommandLine) -> None:
+    notes.write("changed.yaml", WORKFLOW.replace('"last: ', '"LAST: '))
+
+    ended = notes.hooks("rerun", "first", "--from", "last", "--workflow", "changed.yaml", "--json")
+
+    assert ended.code == 0
+    assert "LAST: hi" in ended.document["output"]["last"]
+
+
+def test_a_node_that_was_added_is_done_though_nothing_before_it_is(notes: CommandLine) -> None:
+    notes.write("more.yaml", WORKFLOW + '  extra: {agent: echo, depends: [say], prompt: "extra ${say.output}"}\n')
+
+    ended = notes.hooks("rerun", "first", "--from", "last", "--workflow", "more.yaml", "--json")
+
+    assert ended.code == 0
+    assert ended.document["output"]["extra"] == "extra hi"
+    assert lines(notes, "asked") == ["asked"]
+
+
+def test_a_node_that_is_not_there_is_said_with_those_that_are(notes: CommandLine) -> None:
+    ended = notes.hooks("rerun", "first", "--from", "lsat")
+
+    assert ended.code == 7
+    assert "has no node 'lsat'" in ended.err
+    assert "say, each, never, keep, last" in ended.err
+
+
+def test_a_conversation_is_taken_over_with_its_node(notes: CommandLine) -> None:
+    """`last` goes on with what `say` was asked and said, in the new run as in the old."""
+    before = notes.hooks("run", "notes.yaml", "--run-id", "again", "-p", "word=hi", "--json").document["output"]
+    after = notes.hooks("rerun", "again", "--from", "last", "--json").document["output"]
+
+    assert before["last"] == after["last"]
+    assert "hi" in after["last"].split("last: ")[0]
