@@ -562,11 +562,17 @@ class ComponentFailed(AttemptPayload, frozen=True, kw_only=True):
     latency_ms: int = 0
 
 
-class ActivitySucceeded(AttemptPayload, frozen=True, kw_only=True):
+class ClosingPayload(AttemptPayload, frozen=True, kw_only=True):
+    """What every event that ends an attempt has: sha256 of each file the attempt has left, by its place below it."""
+
+    files: dict[str, str] = {}
+
+
+class ActivitySucceeded(ClosingPayload, frozen=True, kw_only=True):
     """The attempt is over and its component's output stands."""
 
 
-class ActivityFailed(AttemptPayload, frozen=True, kw_only=True):
+class ActivityFailed(ClosingPayload, frozen=True, kw_only=True):
     """The attempt is over. `effect_done`: the effect happened all the same and is never repeated.
 
     `interrupted`: ended by its driver's death or stop; does not use up the attempts of the node.
@@ -577,12 +583,12 @@ class ActivityFailed(AttemptPayload, frozen=True, kw_only=True):
     interrupted: bool = False
 
 
-class ActivityTimedOut(AttemptPayload, frozen=True, kw_only=True):
+class ActivityTimedOut(ClosingPayload, frozen=True, kw_only=True):
     error: ErrorInfo
     effect_done: bool = False
 
 
-class ActivityCancelled(AttemptPayload, frozen=True, kw_only=True):
+class ActivityCancelled(ClosingPayload, frozen=True, kw_only=True):
     """The attempt was told to end and has, whatever it said on its way out. `outcome`: what is known of its effect."""
 
     values = ("output",)

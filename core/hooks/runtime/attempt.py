@@ -141,7 +141,7 @@ class Attempt(Step):
                 await self._to_output()
             await self.run.hook_points.component_post_success(self.state)
             await self._pass_gate_after()
-            self.run.recorder.record(ActivitySucceeded(**self.who))
+            self.run.recorder.record(ActivitySucceeded(**self.closing))
         except (StorageError, NothingMore, asyncio.CancelledError):
             raise
         except WorkStopped as stopped:
@@ -227,7 +227,7 @@ class Attempt(Step):
         if self.is_being_cancelled:
             raise WorkStopped("cancel")
         if self.run.state.halted and self.state.wait is not None:
-            self.run.recorder.record(ActivityCancelled(**self.who, reason="gate_closed"))
+            self.run.recorder.record(ActivityCancelled(**self.closing, reason="gate_closed"))
             raise NothingMore
         if self.run.interruption.requested.is_set():
             raise NothingMore
@@ -269,7 +269,7 @@ class Attempt(Step):
     async def _end_at_closed_gate(self) -> None:
         if self.state.wait is not None and self.state.wait.closed:
             await self.end_loop("cancelled")
-            self.run.recorder.record(ActivityCancelled(**self.who, reason="gate_closed"))
+            self.run.recorder.record(ActivityCancelled(**self.closing, reason="gate_closed"))
             raise NothingMore
 
     # ---- the work --------------------------------------------------------------------------------------------------
@@ -372,7 +372,7 @@ class Attempt(Step):
         assert failed is not None
         await self.run.hook_points.component_post_error(self.state)
         ending = ActivityTimedOut if failed.error.error_code == "Timeout" else ActivityFailed
-        self.run.recorder.record(ending(**self.who, error=failed.error, effect_done=self.state.effect_done))
+        self.run.recorder.record(ending(**self.closing, error=failed.error, effect_done=self.state.effect_done))
 
 
 def record_cancelled(attempt: Attempt) -> None:
@@ -384,7 +384,7 @@ def record_cancelled(attempt: Attempt) -> None:
     elif state.effect is not None and state.settled is not None:
         outcome = state.settled.outcome
     output = state.settled.output if outcome == "done" and state.settled is not None else None
-    attempt.run.recorder.record(ActivityCancelled(**attempt.who, outcome=outcome, output=output), "supervisor")
+    attempt.run.recorder.record(ActivityCancelled(**attempt.closing, outcome=outcome, output=output), "supervisor")
 
 
 def output_of_outcome(outcome: DispatchOutcome) -> Any:

@@ -7,9 +7,11 @@ secret stands in it. The call is made from these bytes only, so that what a late
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +19,35 @@ import orjson
 
 from hooks.expressions.secrets import fill_secrets
 from hooks.jsonio import canonical
-from hooks.regular_files import read_regular
+from hooks.regular_files import open_regular, read_regular
 from hooks.storage.durable_files import Durability, storage_error, sync_directory, write_new_file
 
 FILE_NAME = "effect-input.json"
+
+
+def digests_of(directory: Path) -> dict[str, str]:
+    """sha256 of every file an attempt has left, by its place below the directory; the sidecar has its own hash.
+
+    What cannot be read has none: that an attempt is over must not depend on it.
+    """
+    digests = {}
+    for place in _files_below(directory):
+        with suppress(OSError), open_regular(directory / place) as file:
+            digests[place] = file_digest(file, "sha256").hexdigest()
+    return digests
+
+
+def _files_below(directory: Path, prefix: str = "") -> Iterator[str]:
+    try:
+        entries = sorted(os.scandir(directory / prefix), key=lambda entry: entry.name)
+    except OSError:
+        return  # most attempts leave nothing, and have no directory
+    for entry in entries:
+        place = f"{prefix}{entry.name}"
+        if entry.is_dir(follow_symlinks=False) and not prefix:
+            yield from _files_below(directory, f"{place}/")
+        elif entry.is_file(follow_symlinks=False) and place != FILE_NAME:
+            yield place
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 Taken over is every node that succeeded or was skipped there, is neither the one to begin with nor downstream of it, and
 whose own dependencies are taken over as well. Everything else is done in the new run, under its own id and its own
-idempotency keys: an effect that the origin has done, or may have, would be done a second time; that has to be asked for.
-The origin is only read.
+idempotency keys: an effect that the origin has done, or may have, would be done a second time, and that has to be
+asked for. The origin is only read.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from hooks.expressions.secrets import MissingSecretError, fill_secrets
 from hooks.ids import RevisionId, attempt_directory, call_directory, idempotency_key, process_marker
 from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
-from hooks.runtime.attempt_files import FilledInput
+from hooks.runtime.attempt_files import FilledInput, digests_of
 from hooks.runtime.context import RunContext
 from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover
 from hooks.runtime.loop_points import LoopPoints
@@ -55,6 +55,11 @@ class Step:
     @property
     def who(self) -> dict[str, Any]:
         return who(self.state)
+
+    @property
+    def closing(self) -> dict[str, Any]:
+        """What the event that ends the attempt names."""
+        return {**self.who, "files": digests_of(self.directory)}
 
     @property
     def directory(self) -> Path:
@@ -249,14 +254,14 @@ class Step:
 
     def interrupted(self, error: ErrorInfo) -> NoReturn:
         """End the attempt without counting it: another one takes its place."""
-        self.run.recorder.record(ActivityFailed(**self.who, error=error, interrupted=True), "supervisor")
+        self.run.recorder.record(ActivityFailed(**self.closing, error=error, interrupted=True), "supervisor")
         raise NothingMore
 
     def fail(self, error: ErrorInfo, stack_trace: str = "") -> None:
         recorder = self.run.recorder
         if self.state.component is None:
             # It failed before it was anything a hook could look at.
-            recorder.record(ActivityFailed(**self.who, error=error), "worker")
+            recorder.record(ActivityFailed(**self.closing, error=error), "worker")
         else:
             recorder.record(ComponentFailed(**self.who, error=error, stack_trace=stack_trace), "worker")
 

@@ -1,4 +1,4 @@
-"""Checks a run for damage without changing anything: the chain, the blobs, the workflow, the sidecars of its effects.
+"""Checks a run for damage without changing anything: the chain, the blobs, the workflow, and what attempts have left.
 
 It depends on nothing but the content of the run's files, so that a copy, an archive or a run on another machine
 verifies like the original. A torn tail is no damage: it is noticed, and the next driver cuts it.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Literal
 
@@ -16,8 +16,9 @@ import msgspec
 
 from hooks.errors import CorruptRunError, StorageError
 from hooks.events.envelope import Event
-from hooks.events.payloads import AttemptCreated, EffectAttempted, RunCreated
+from hooks.events.payloads import AttemptCreated, ClosingPayload, EffectAttempted, RunCreated
 from hooks.ids import ActivityId, NodeId, RevisionId, RunId, idempotency_key
+from hooks.regular_files import open_regular
 from hooks.storage.blobs import BlobReference, BlobStore, references_in
 from hooks.storage.durable_files import read_bytes
 from hooks.storage.log_reader import LogReader
@@ -65,6 +66,7 @@ class _Verification:
             return
         if self._created is None:
             yield Finding("damage", str(self._directory.log), "the log has no event", line=1, byte=0)
+        yield from self._check_hook_inputs()
         if reader.torn_tail is not None:
             offset, size = reader.torn_tail
             yield Finding(
@@ -90,6 +92,8 @@ class _Verification:
                 self._attempts[created.attempt_id] = created
             case EffectAttempted() as effect:
                 yield from self._check_effect(event, effect, run_id)
+            case ClosingPayload(files=files) as closing if files:
+                yield from self._check_files(event, closing)
             case _:
                 pass
 
@@ -132,6 +136,24 @@ class _Verification:
         sidecar = self._directory.effect_input(ActivityId(effect.activity_id), attempt.attempt)
         yield from _check_sidecar(sidecar, effect.input_hash)
 
+    def _check_files(self, event: Event, closing: ClosingPayload) -> Iterator[Finding]:
+        attempt = self._attempts.get(closing.attempt_id)
+        if attempt is None:
+            yield self._finding(event, f"{closing.attempt_id} ends, and was never created")
+            return
+        directory = self._directory.effect_input(ActivityId(closing.activity_id), attempt.attempt).parent
+        for place, digest in closing.files.items():
+            if place.startswith("/") or ".." in place.split("/"):
+                yield self._finding(event, f"{place!r} is no file of an attempt")
+            else:
+                yield from _check_file(directory / place, digest)
+
+    def _check_hook_inputs(self) -> Iterator[Finding]:
+        """What hooks were given in files, each named by what it holds."""
+        for path in sorted(self._directory.path.glob("hook-inputs/*")):
+            if not path.name.endswith(".tmp"):
+                yield from _check_file(path, path.name)
+
     def _finding(self, event: Event, message: str) -> Finding:
         return Finding("damage", str(self._directory.log), message, line=event.seq)
 
@@ -147,6 +169,17 @@ def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
         return
     if sha256(data).hexdigest() != input_hash:
         yield Finding("damage", str(path), "this is not the input the effect was attempted with (its hash differs)")
+
+
+def _check_file(path: Path, digest: str) -> Iterator[Finding]:
+    try:
+        with open_regular(path) as file:
+            found = file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        yield Finding("damage", str(path), f"it cannot be read: {error.strerror}")
+        return
+    if found != digest:
+        yield Finding("damage", str(path), "this is not what was left there (its hash differs)")
 
 
 def _damage(error: CorruptRunError | StorageError, path: Path) -> Finding:
