@@ -266,9 +266,11 @@ class _SamplingLoop:
     async def _call_again(self, failed: FailedCall) -> None:
         """Return when a call that failed is to be made again. Raises NothingMore until then, _LoopOver if never."""
         state, services = self._ctx.recorder.state, self._ctx.loop
-        if self._ctx.activity_id in state.pauses:
+        was_told = self._ctx.activity_id in state.pauses
+        if was_told and not state.halted:
             return
-        await self._points.call_error(failed.started, failed.finished, failed.at)
+        if not was_told:
+            await self._points.call_error(failed.started, failed.finished, failed.at)
         error = failed.finished.error
         assert error is not None
         failures = self._loop.failures[purpose_of(failed.started)]
