@@ -35,7 +35,7 @@ from hooks.events.payloads import (
     WaitCreated,
     WaitResolved,
 )
-from hooks.ids import NodeId, RunId, gate_activity, generation_id, wait_id
+from hooks.ids import NodeId, RunId, gate_activity, generation_id, wait_id, work_activity
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.apply import apply
 from hooks.kernel.apply_waits import refusal
@@ -221,7 +221,9 @@ class Simulation:
         elif isinstance(node, DecisionNode):
             self._decide(attempt, who)
         elif attempt.component is None:
-            self.record(ComponentStarted(**who, component_type="AgentStep", bound="p"))
+            continued = node.continue_from if isinstance(node, SubagentNode) else None
+            continues = None if continued is None else work_activity(RUN, NodeId(continued))
+            self.record(ComponentStarted(**who, component_type="AgentStep", bound="p", continues=continues))
         elif attempt.failed is not None:
             self.record(ActivityFailed(**who, error=attempt.failed.error, effect_done=attempt.effect_done))
         elif attempt.succeeded is not None:
