@@ -69,8 +69,11 @@ class Pipeline:
         self._opened: OpenedHooks | None = None
 
     async def open(self) -> None:
-        """Load and open the plugins, and make the pipeline ready to dispatch. One that cannot be loaded has failed."""
-        if self._members or self._plugins:
+        """Load and open the plugins, and make the pipeline ready to dispatch. One that cannot be loaded has failed.
+
+        Nothing, where it is open.
+        """
+        if self._opened is None and (self._members or self._plugins):
             # The one place where a module of ours is loaded late: a run that has no hooks must not pay for pydantic.
             opening = importlib.import_module("hooks.pipeline.opening")
             opened: OpenedHooks = await opening.open_hooks(

@@ -45,7 +45,7 @@ class Observers:
                 attempt = attempts[0].get(activity_id) or attempts[1].get(activity_id)
                 if attempt is not None:
                     self._observe_reconciled(attempt, result, at)
-            case _ if isinstance(event.payload, RunEnding.__args__):
+            case _ if isinstance(event.payload, RunEnding):
                 ending: RunEnding = event.payload
                 self._tell_observers(HookType.RUN_FINISHED, lambda n: run_finished(occasion, ending, at, ordinal=n))
 
