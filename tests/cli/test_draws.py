@@ -156,7 +156,8 @@ from hooks import ValidationPostCheckPayload, ValidationPreCheckPayload, hook, H
 
 @hook(HookType.VALIDATION_POST_CHECK)
 def lenient(payload: ValidationPostCheckPayload):
-    return modify(results=[{**result, "effective_passed": True} for result in payload.model_dump()["results"]])
+    results = payload.model_dump(by_alias=True)["results"]
+    return modify(results=[{**result, "effective_passed": True} for result in results])
 
 @hook(HookType.VALIDATION_PRE_CHECK)
 def unjudged(payload: ValidationPreCheckPayload):
