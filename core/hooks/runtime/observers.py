@@ -16,6 +16,8 @@ from hooks.pipeline.effect_payloads import effect_reconciled
 from hooks.pipeline.run_payloads import activities_cancelled, run_finished, run_resumed, wait_created, wait_resolved
 from hooks.runtime.hook_asker import HookAsker
 
+_OBSERVED = {ResumeStarted, WaitCreated, WaitResolved, WaitDeadlineExceeded, ReconcileResult, *RunEnding.__args__}
+
 
 class Observers:
     """Those who observe a run: its beginning again and end, its gates, its cancels, what was learned of effects."""
@@ -27,6 +29,8 @@ class Observers:
 
     def observe(self, event: Event) -> None:
         """Tell those who observe of an event that has become durable; in the background, one task an event."""
+        if type(event.payload) not in _OBSERVED:
+            return
         occasion, at = self._asker.run_occasion(), event.timestamp
         match event.payload:
             case ResumeStarted():
