@@ -1,5 +1,5 @@
 """What asking hooks costs: a dispatch with no-op and with changing plugins, beside pluggy and a bare loop; and what a
-command hook costs beside its process.
+command hook costs beside its process; and whether a long conversation makes asking dearer.
 
     python bench/dispatch.py [ROUNDS]
 """
@@ -19,14 +19,18 @@ import pluggy
 
 from hooks import HookType, hook, modify
 from hooks.definition.model import HookEntry
-from hooks.pipeline.dispatch import Dispatch, Subject
+from hooks.kernel.state import Turn
+from hooks.pipeline.dispatch import Dispatch, Json, Subject
 from hooks.pipeline.hook_set import resolve_hook_set
+from hooks.pipeline.payload_parts import context_value, conversation
 from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.samples import sample_payload
 
 PRE = HookType.COMPONENT_PRE_EXECUTE
 SUBJECT = Subject("release-notes", "draft", "AgentStep", agent="writer")
 DOCUMENT = sample_payload(PRE)
+DRAW = HookType.GENERATION_PRE_CALL
+CONVERSATIONS = (20, 200)
 COMMANDS = 100
 Plugins = list[Callable[[Any], Any]]
 
@@ -70,7 +74,36 @@ async def microseconds(ask: Callable[[], Awaitable[Any]], rounds: int) -> float:
     return best * 1e6
 
 
-async def through_pipeline(plugins: Plugins, rounds: int) -> float:
+def conversing(messages: int) -> Dispatch:
+    """The question before a draw that comes after so many messages, made of the turns as a run has them."""
+    turn = None
+    for number in range(messages // 2):
+        turn = Turn(turn, f"And what of {number}? " * 10, f"It is as {number} is. " * 20)
+    sample = sample_payload(DRAW)
+
+    def payload() -> dict[str, Json]:
+        return {**sample, "context": context_value(conversation(turn, lambda value: value))}
+
+    return Dispatch(hook=DRAW, ordinal=1, subject=SUBJECT, payload=payload)
+
+
+def at_a_draw(*, is_async: bool, looks: bool) -> Plugins:
+    if is_async:
+
+        @hook(DRAW)
+        async def of_draw_async(payload: Any) -> None:
+            _ = looks and payload.prompt
+
+        return [of_draw_async]
+
+    @hook(DRAW)
+    def of_draw(payload: Any) -> None:
+        _ = looks and payload.prompt
+
+    return [of_draw]
+
+
+async def through_pipeline(plugins: Plugins, rounds: int, question: Dispatch | None = None) -> float:
     here = Path.cwd()
     pipeline = Pipeline(
         [],
@@ -82,11 +115,11 @@ async def through_pipeline(plugins: Plugins, rounds: int) -> float:
         plugins=plugins,
     )
     await pipeline.open()
-    question = Dispatch(hook=PRE, ordinal=1, subject=SUBJECT, payload=lambda: DOCUMENT)
+    asked = question or Dispatch(hook=PRE, ordinal=1, subject=SUBJECT, payload=lambda: DOCUMENT)
 
     async def ask() -> None:
-        if pipeline.listens(PRE, SUBJECT):
-            await pipeline.dispatch(question)
+        if pipeline.listens(HookType(asked.hook), SUBJECT):
+            await pipeline.dispatch(asked)
 
     cost = await microseconds(ask, rounds)
     await pipeline.close()
@@ -179,6 +212,18 @@ def main() -> None:
         loop = asyncio.run(through_loop(plugins, times)) if "change" not in name else None
         bare = "–" if loop is None else f"{loop:.2f}"
         print(f"| {name} | {ours:.1f} | {ours / max(1, len(plugins)):.1f} | {beside} | {bare} |")
+    print("\n| one hook before a draw | 20 messages, µs | 200 messages, µs | ratio |\n| --- | --- | --- | --- |")
+    for name, plugins in [
+        ("no-op, async", at_a_draw(is_async=True, looks=False)),
+        ("no-op, sync", at_a_draw(is_async=False, looks=False)),
+        ("looks at the prompt, async", at_a_draw(is_async=True, looks=True)),
+        ("looks at the prompt, sync", at_a_draw(is_async=False, looks=True)),
+    ]:
+        few, many = (
+            asyncio.run(through_pipeline(plugins, max(50, rounds // 10), conversing(messages)))
+            for messages in CONVERSATIONS
+        )
+        print(f"| {name} | {few:.1f} | {many:.1f} | {many / few:.1f} |")
     with tempfile.TemporaryDirectory() as directory:
         cost, least = asyncio.run(command_hook(Path(directory)))
     print("\n| command hook, ms | its process alone, ms | besides, ms |\n| --- | --- | --- |")

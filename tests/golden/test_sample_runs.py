@@ -15,7 +15,7 @@ import pytest
 
 from hooks import RunDirectory, RunView, load_workflow, read_events, read_run, verify_run
 from hooks.definition.model import revision_id, workflow_to_json
-from hooks.events.payloads import WaitResolved
+from hooks.events.payloads import SamplingIteration, WaitResolved
 from hooks.ids import NodeId
 
 SAMPLES = Path(__file__).parents[2] / "sample_runs"
@@ -76,10 +76,22 @@ RELEASE_GATE = Golden(
     {"tag": {"stdout": "", "exit_code": 0, "stdout_bytes": 0, "truncated": False}},
 )
 MILESTONE_PAGE = Golden("seed_style", "milestone-page-sample", 64, {"announce": {"delivered": True}})
+REVIEW_LOOP = Golden(
+    "review_loop",
+    "review-loop-sample",
+    120,
+    {
+        "publish": {
+            "path": "/srv/sample/review_loop/REVIEW.md",
+            "bytes": 88,
+            "sha256": "b132b9b97719c42f6b1266c70a3999098479a92648b843445ca194dfbe0d3b97",
+        }
+    },
+)
 EARLIER_RELEASE_NOTES = replace(RELEASE_NOTES, name="release-notes-0.1")
 """Made before there were gates, loops and retries: what logs have gained since is not in it."""
 _OF_ONE_FILE = [RELEASE_NOTES, LOG_TRIAGE, RELEASE_GATE, EARLIER_RELEASE_NOTES]
-GOLDEN = pytest.mark.parametrize("golden", [*_OF_ONE_FILE, MILESTONE_PAGE], ids=str)
+GOLDEN = pytest.mark.parametrize("golden", [*_OF_ONE_FILE, MILESTONE_PAGE, REVIEW_LOOP], ids=str)
 
 
 @GOLDEN
@@ -126,6 +138,20 @@ def test_the_recorded_release_had_two_rounds_and_three_answers() -> None:
         (False, "alex", "Make it shorter, please"),
         (True, "alex", ""),
         (True, "alex", "Go"),
+    ]
+
+
+def test_the_recorded_review_had_each_first_answer_refused_and_repaired() -> None:
+    drawn = [
+        (event.payload.activity_id.removeprefix("review-loop-sample::"), event.payload.draw, event.payload.passed)
+        for event in read_events(REVIEW_LOOP.directory)
+        if isinstance(event.payload, SamplingIteration)
+    ]
+
+    assert sorted(drawn) == [
+        (place, draw, draw == 2)
+        for place in ("loop::rounds.1::work::draft", "loop::rounds.2::work::draft", "work::notes[0]", "work::notes[1]")
+        for draw in (1, 2)
     ]
 
 

@@ -7,8 +7,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from tests.cli.command import CommandLine
-from tests.golden.test_sample_runs import LOG_TRIAGE, SAMPLES
+from tests.golden.test_sample_runs import LOG_TRIAGE, REVIEW_LOOP, SAMPLES
 
 
 def test_log_triage_says_the_same_today(tmp_path: Path) -> None:
@@ -101,6 +103,34 @@ def test_a_workflow_of_an_older_engine_runs_unchanged_with_its_bots_and_executor
     assert page[:4] == ["# Milestone 1.4", "", "Say what it is about", "- Doors open inwards again"]
     (line,) = (tmp_path / "chat.log").read_text().splitlines()
     assert line.startswith("#releases New page: Milestone 1.4 (wiki/milestone-1-4.md) (wf_")
+
+
+def test_a_review_is_repaired_judged_and_published_when_a_person_has_said_so_twice(tmp_path: Path) -> None:
+    if shutil.which("jq") is None:
+        pytest.skip("the policy of this sample needs jq")
+    shutil.copytree(SAMPLES / "review_loop", tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("recorded"))
+    cli = CommandLine(tmp_path)
+
+    def answered(*words: str) -> int:
+        assert cli.hooks(*words).code == 0
+        return cli.hooks("recover", "r", "-q").code
+
+    started = cli.hooks("run", "workflow.yaml", "--run-id", "r")
+    codes = [
+        answered("reject", "r", "verdict", "--comment", "Name the functions"),
+        answered("approve", "r", "rounds.2/verdict"),
+    ]
+    unasked = (tmp_path / "REVIEW.md").exists()
+    codes.append(answered("approve", "r", "publish"))
+
+    assert [started.code, *codes] == [4, 4, 4, 0], started.err
+    assert not unasked
+    assert "draft: draw 2, after short-title: The title is longer than 40 characters.; useful: Name" in started.err
+    assert (tmp_path / "REVIEW.md").read_text() == (
+        "# Docstrings\n\ntotal lacks a docstring. with_tax lacks a docstring. (Name the functions)\n"
+    )
+    output = cli.hooks("show", "r", "--json").document["output"]
+    assert output["publish"]["sha256"] == REVIEW_LOOP.output["publish"]["sha256"]
 
 
 def _commit(repository: Path, *subjects: str) -> None:

@@ -35,17 +35,19 @@ from hooks.events.payloads import (
     WaitCreated,
     WaitResolved,
 )
-from hooks.ids import NodeId, RunId, gate_activity, generation_id, wait_id
+from hooks.ids import NodeId, RunId, gate_activity, generation_id, wait_id, work_activity
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.apply import apply
 from hooks.kernel.apply_waits import refusal
 from hooks.kernel.decide import decide
 from hooks.kernel.state import AttemptState, RunState
 from hooks.kernel.walk import gate_of, initial_state
+from tests.kernel.simulated_loop import Script, next_event
 
 RUN = RunId("r")
 RETRYABLE = ErrorInfo(error_code="Flaky", error_class="retryable", error_message="no")
 FATAL = ErrorInfo(error_code="Broken", error_class="fatal", error_message="no")
+UNMET = ErrorInfo(error_code="RequirementsNotMet", error_class="userFault", error_message="no")
 BLOCKED = ErrorInfo(error_code="PluginViolationError", error_class="policy", error_message="no")
 
 World = Mapping[tuple[str, int], ErrorInfo]
@@ -110,6 +112,8 @@ class Simulation:
     rejects: set[tuple[str, str]] = field(default_factory=set)
     """Gates that are rejected: (node, scope)."""
     answers_gates: bool = True
+    loops: dict[str, Script] = field(default_factory=dict)
+    """What agents come to in their sampling loops, by node; the others are asked once, without one."""
 
     def __post_init__(self) -> None:
         self.state = initial_state(RUN, graph_of(self.definition))
@@ -217,7 +221,9 @@ class Simulation:
         elif isinstance(node, DecisionNode):
             self._decide(attempt, who)
         elif attempt.component is None:
-            self.record(ComponentStarted(**who, component_type="AgentStep", bound="p"))
+            continued = node.continue_from if isinstance(node, SubagentNode) else None
+            continues = None if continued is None else work_activity(RUN, NodeId(continued))
+            self.record(ComponentStarted(**who, component_type="AgentStep", bound="p", continues=continues))
         elif attempt.failed is not None:
             self.record(ActivityFailed(**who, error=attempt.failed.error, effect_done=attempt.effect_done))
         elif attempt.succeeded is not None:
@@ -227,7 +233,7 @@ class Simulation:
             self.open_gate(attempt.node_id, attempt.scope, attempt.activity_id, activity.waits + 1, "before")
         elif attempt.settled is None and (permit := self._permit(node, attempt, who)) is not None:
             self.record(permit)
-        elif error is not None:
+        elif (error := _error_of_loop(attempt) or error) is not None:
             self.record(ComponentFailed(**who, error=error))
         else:
             self.record(ComponentSucceeded(**who, output=f"{attempt.scope}/{attempt.node_id}/{attempt.item}"))
@@ -267,6 +273,8 @@ class Simulation:
     def _permit(self, node: Node, attempt: AttemptState, who: dict[str, Any]) -> Payload | None:
         """The events of the work itself: an effect is attempted, done and settled; an agent asked and answered."""
         key = _key(attempt)
+        if attempt.node_id in self.loops:
+            return next_event(self.loops[attempt.node_id], self.state, attempt, who)
         if isinstance(node, SubagentNode):
             draw = generation_id(attempt.attempt_id, 1)
             if attempt.loop is not None and attempt.loop.open:
@@ -290,6 +298,13 @@ class Simulation:
 
     def fails(self, attempt: AttemptState) -> bool:
         return (attempt.node_id, attempt.number) in self.world
+
+
+def _error_of_loop(attempt: AttemptState) -> ErrorInfo | None:
+    ended = None if attempt.loop is None else attempt.loop.ended
+    if ended is None or ended.success:
+        return None
+    return ended.error or UNMET
 
 
 def _key(attempt: AttemptState) -> str:

@@ -51,9 +51,9 @@ def model_url(model_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Ite
     user.unlink()
 
 
-def start_server(model_file: Path, directory: Path) -> None:
+def start_server(model_file: Path, directory: Path, *, port: int = 0) -> None:
     """Start one for the users that stand in the directory, and wait until it answers."""
-    words = [sys.executable, str(SERVER), str(model_file), str(directory)]
+    words = [sys.executable, str(SERVER), str(model_file), str(directory), str(port)]
     with (directory / "log").open("ab") as log:
         subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     give_up = time.monotonic() + _STARTS_WITHIN

@@ -1,6 +1,6 @@
-"""Serves the small model at a free port of the loopback, for the processes that stand in DIRECTORY/users.
+"""Serves the small model at a port of the loopback, a free one unless told, for the processes in DIRECTORY/users.
 
-usage: model_server.py MODEL.gguf DIRECTORY
+usage: model_server.py MODEL.gguf DIRECTORY [PORT]
 
 Returns at once; DIRECTORY/url appears when the server answers, DIRECTORY/pid when it has begun. It ends by itself when
 none of its users lives any more: test processes may be killed. One slot, one thread, no cache of prompts, so that the
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 
-def main(model: str, directory: Path) -> None:
+def main(model: str, directory: Path, port: int = 0) -> None:
     if os.fork():
         return
     os.setsid()
@@ -26,7 +26,7 @@ def main(model: str, directory: Path) -> None:
     parameters.model.path = model
     parameters.model_alias = {"smollm2"}
     parameters.hostnames = ["127.0.0.1"]
-    parameters.port = 0
+    parameters.port = port
     parameters.n_ctx = 4096
     parameters.n_parallel = 1
     parameters.cpuparams.n_threads = 1
@@ -66,4 +66,4 @@ def is_alive(pid: int) -> bool:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *map(int, sys.argv[3:]))

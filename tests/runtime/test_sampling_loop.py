@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hooks.clock import SystemClock
 from hooks.definition.model import HookEntry, Judge, Requirement, Retry, Sampling
 from hooks.events.payloads import (
     ActivityFailed,
@@ -24,7 +25,7 @@ from hooks.events.payloads import (
     SamplingRepair,
 )
 from hooks.pipeline.sampling_points import SamplingLoopStartPayload
-from tests.runtime.runs import Runs, agent_step
+from tests.runtime.runs import Runs, agent_step, sh
 from tests.runtime.scripted import asked, failing, looking, points, scripted
 from tests.runtime.test_gates_and_loops import answer
 
@@ -382,6 +383,70 @@ def test_a_tick_does_not_sleep_through_the_delay_of_a_call(runs: Runs, tmp_path:
     assert (report.status.status, report.status.exit_code) == ("pending", 8)
     assert report.status.next_due_at is not None
     assert len(asked(tmp_path, "writer")) == 1
+
+
+def test_a_call_that_waits_is_not_made_again_once_the_run_has_failed(runs: Runs, tmp_path: Path) -> None:
+    writer = scripted(tmp_path, "writer", [failing("retryable"), "one too many"])
+    step = agent_step("a", agent="writer", retry=Retry(max_attempts=2, base_ms=3_600_000))
+    until_it_waits = f"until grep -q generationRetryScheduled {tmp_path}/runs/run/events.jsonl; do sleep 0.02; done"
+    fails = sh("b", f"{until_it_waits}; exit 1", read_only=True, retry=Retry(max_attempts=1))
+
+    report = runs.run(step, fails, agents=[writer], hook_entries=[looking(tmp_path)])
+
+    assert report.status.exit_code == 1
+    assert len(asked(tmp_path, "writer")) == 1
+    assert runs.only(SamplingLoopEnded).failure_reason == "broken"
+    assert [point for point, _ in points(tmp_path)].count("generation_error") == 1
+
+
+class HurryingClock(SystemClock):
+    """The machine's clock, on which no sleep takes any time."""
+
+    def __init__(self) -> None:
+        self.slept_ms = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.slept_ms
+
+    async def sleep_ms(self, duration_ms: int) -> None:
+        self.slept_ms += duration_ms
+
+
+def test_a_delay_survives_its_driver_and_a_retry_begins_a_fresh_loop(runs: Runs, tmp_path: Path) -> None:
+    """A later pass neither asks again before it is due nor puts it off; a person who retries asks anew."""
+    writer = scripted(tmp_path, "writer", ["bad", failing("retryable"), failing("fatal"), "bad", "good"])
+    step = agent_step(
+        "a",
+        agent="writer",
+        requirements=[GOOD],
+        sampling=Sampling(loop_budget=2),
+        retry=Retry(max_attempts=3, base_ms=3_600_000),
+    )
+    ticked = runs.tick(step, agents=[writer])
+    log = runs.directory.log.read_bytes()
+    again = runs.pass_once()
+
+    assert [each.status.status for each in (ticked, again)] == ["pending", "pending"]
+    assert again.status.next_due_at == ticked.status.next_due_at
+    assert runs.directory.log.read_bytes() == log
+    assert len(asked(tmp_path, "writer")) == 2
+
+    clock = HurryingClock()
+    failed = runs.recover(clock=clock)
+    assert failed.status.exit_code == 1
+    assert len(asked(tmp_path, "writer")) == 3
+    assert clock.slept_ms <= 3_600_000
+
+    retried = runs.retry()
+    assert retried.output() == {"a": "good"}
+    called = [event.payload for event in runs.events if isinstance(event.payload, GenerationStarted)]
+    assert [(call.attempt_id[-1], call.draw, call.call) for call in called] == [
+        ("1", 1, 1),
+        ("1", 2, 2),
+        ("1", 2, 3),
+        ("2", 1, 1),
+        ("2", 2, 2),
+    ]
 
 
 def test_what_cannot_be_evaluated_is_an_error_of_the_step(runs: Runs, tmp_path: Path) -> None:

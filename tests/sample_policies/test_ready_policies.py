@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from hooks.pipeline.dispatch import Dispatch, Subject, Verdict
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.samples import sample_payload
+from tests.cli.command import CommandLine
 
 POLICIES = Path(__file__).parents[2] / "sample_runs" / "policies"
-PRE = HookType.EFFECT_PRE_ATTEMPT
+PRE, START = HookType.EFFECT_PRE_ATTEMPT, HookType.SAMPLING_LOOP_START
 TUESDAY, SUNDAY = "2026-01-06", "2026-01-04"
 FRIDAY_NIGHT = "2026-01-02T22:30:00.000Z"
 TOKEN = "ghp_" + "a1B2" * 10
@@ -24,9 +26,21 @@ TOKEN = "ghp_" + "a1B2" * 10
 
 def asked(name: str, directory: Path, **changed: Any) -> Verdict:
     """What one of the policies says to an effect."""
-    entries = [entry for entry in load_hooks_file(POLICIES / "hooks.yaml") if entry.name == name]
     executor = changed.get("executor", "shell")
-    document = {**sample_payload(PRE, executor), **changed}
+    subject = Subject("w", "push", "HostExecutorCall", executor=executor)
+    return told(name, directory, subject, {**sample_payload(PRE, executor), **changed})
+
+
+def asked_of_an_agent(point: HookType, name: str, directory: Path, **changed: Any) -> Verdict:
+    """What one of the policies says at a point of an agent step."""
+    return told(
+        name, directory, Subject("w", "draft", "AgentStep", agent="writer"), {**sample_payload(point), **changed}
+    )
+
+
+def told(name: str, directory: Path, subject: Subject, document: dict[str, Any]) -> Verdict:
+    entries = [entry for entry in load_hooks_file(POLICIES / "hooks.yaml") if entry.name == name]
+    point = HookType(document["hook"])
 
     async def story() -> Verdict:
         pipeline = Pipeline(
@@ -39,8 +53,7 @@ def asked(name: str, directory: Path, **changed: Any) -> Verdict:
         )
         await pipeline.open()
         try:
-            subject = Subject("w", "push", "HostExecutorCall", executor=executor)
-            return await pipeline.dispatch(Dispatch(hook=PRE, ordinal=1, subject=subject, payload=lambda: document))
+            return await pipeline.dispatch(Dispatch(hook=point, ordinal=1, subject=subject, payload=lambda: document))
         finally:
             await pipeline.close()
 
@@ -141,6 +154,75 @@ def test_a_call_that_cannot_be_changed_is_blocked_and_one_without_a_secret_is_le
 
     assert reason(held) == "its input holds what looks like a secret"
     assert asked("secret-scan", tmp_path, input={"argv": ["echo", "hello"]}) == Verdict()
+
+
+@pytest.mark.parametrize(
+    ("budget", "metadata", "capped"),
+    [
+        (64, {}, 4),
+        (4, {}, None),
+        (1, {"max_draws": "2"}, None),
+        (64, {"max_draws": "2"}, 2),
+        (64, {"max_draws": 2}, 2),
+        (64, {"max_draws": "9"}, 4),
+        (64, {"max_draws": "0"}, 1),
+    ],
+)
+def test_no_step_draws_more_often_than_the_policy_and_the_run_allow(
+    tmp_path: Path, budget: int, metadata: dict[str, Any], capped: int | None
+) -> None:
+    verdict = asked_of_an_agent(START, "draw-budget", tmp_path, loop_budget=budget, user_metadata=metadata)
+
+    assert verdict.changes == ({} if capped is None else {"loop_budget": capped})
+
+
+def test_a_cap_that_is_no_number_stops_the_step(tmp_path: Path) -> None:
+    verdict = asked_of_an_agent(START, "draw-budget", tmp_path, loop_budget=64, user_metadata={"max_draws": "few"})
+
+    assert verdict.outcome == "error"
+
+
+@pytest.mark.parametrize("purpose", ["draw", "judge"])
+def test_what_looks_like_a_secret_is_redacted_in_a_prompt_before_anybody_is_asked(tmp_path: Path, purpose: str) -> None:
+    point = HookType.GENERATION_PRE_CALL
+
+    verdict = asked_of_an_agent(point, "secret-scan", tmp_path, prompt=f"Use {TOKEN} here.", purpose=purpose)
+
+    assert verdict.changes == {"prompt": "Use [GitHub token redacted] here."}
+    assert asked_of_an_agent(point, "secret-scan", tmp_path, prompt="Use none.") == Verdict()
+
+
+def test_in_a_run_the_budget_is_capped_and_no_prompt_of_a_draw_or_a_judge_holds_the_secret(tmp_path: Path) -> None:
+    """The agents answer with what they were asked."""
+    cli = CommandLine(tmp_path)
+    shutil.copytree(POLICIES, tmp_path / "policies")
+    cli.write("w.yaml", TELLING)
+
+    ended = cli.hooks("run", "w.yaml", "--run-id", "r", "--hooks", "policies/hooks.yaml", "--meta", "max_draws=2")
+
+    assert ended.code == 1
+    assert TOKEN not in "".join(path.read_text() for path in (cli.runs / "r").rglob("*stdin*"))
+    (step,) = [line["payload"] for line in cli.log_lines("r") if line["type"] == "samplingLoopEnded"]
+    assert step["iterations"] == 2
+    told = [line["payload"] for line in cli.log_lines("r") if line["type"] == "generationStarted"]
+    assert [call["purpose"] for call in told if "purpose" in call] == ["judge", "judge"]
+    assert len(told) == 4
+    assert not [call for call in told if TOKEN in call["prompt"]]
+
+
+TELLING = f"""\
+workflow_id: telling
+version: 1
+agents:
+  writer: {{kind: command, argv: [cat]}}
+  critic: {{kind: command, argv: [sh, -c, "cat >/dev/null; echo '{{\\"passed\\": false, \\"reason\\": \\"no\\"}}'"]}}
+nodes:
+  draft:
+    agent: writer
+    prompt: Use {TOKEN} here.
+    requirements: [{{name: fine, judge: {{agent: critic, prompt: "Is {TOKEN} in it?"}}}}]
+    sampling: {{loop_budget: 8}}
+"""
 
 
 def test_those_that_judge_are_asked_last_about_what_will_be_used() -> None:

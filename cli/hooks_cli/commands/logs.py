@@ -7,10 +7,12 @@ from typing import Annotated
 
 import typer
 
-from hooks.errors import NotFoundError
+from hooks.errors import NotFoundError, UsageError
+from hooks.ids import call_directory
 from hooks.kernel.state import ActivityState
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
+from hooks_cli.draws import drawn_attempts
 from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, NodeWord, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import path_text
@@ -25,19 +27,28 @@ def logs(
     run: RunWord,
     node: NodeWord,
     stderr: Annotated[bool, typer.Option("--stderr", help="stderr instead of stdout.")] = False,
+    draw: Annotated[int | None, typer.Option("--draw", metavar="N", min=1, help="This draw of an agent step.")] = None,
+    call: Annotated[
+        int | None, typer.Option("--call", metavar="N", min=1, help="This call of its agent, or of a judge.")
+    ] = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
     """Print what the last attempt of a node wrote to stdout or stderr, every byte of it.
 
-    On a terminal control characters are spelled out.
+    Of an agent step that is its chosen draw, else its last call. On a terminal control characters are spelled out.
     """
+    if draw is not None and call is not None:
+        raise UsageError("--draw and --call exclude each other.", fix="Leave one of them out.")
     view = read_run(find_run(runs_directory(runs_dir), run))
     activity = _meant(view, node)
-    path = view.directory.attempt(activity.activity_id, activity.attempts) / ("stderr" if stderr else "stdout")
+    number = _call_meant(view, activity, node, draw=draw, call=call)
+    attempt = view.directory.attempt(activity.activity_id, activity.attempts)
+    path = attempt.parent / call_directory(attempt.name, number) / ("stderr" if stderr else "stdout")
     if not path.is_file():
         raise NotFoundError(
-            f"The last attempt of {node} has no {path.name}: it started no process.",
+            f"{f'Call {number}' if number > 1 else 'The last attempt'} of {node} has no {path.name}: "
+            "it started no process.",
             fix=f"`hooks show {view.run_id} --node {node}` tells what became of it.",
             run=view.run_id,
         )
@@ -59,6 +70,24 @@ def _meant(view: RunView, node: str) -> ActivityState:
             run=view.run_id,
         )
     return activity
+
+
+def _call_meant(view: RunView, activity: ActivityState, node: str, *, draw: int | None, call: int | None) -> int:
+    """The number of the call whose output is meant. Raises NotFoundError if there was no such draw or call."""
+    drawn = drawn_attempts(view).get(activity.activity_id)
+    if drawn is not None and drawn.attempt.number != activity.attempts:
+        drawn = None
+    if draw is None and call is None:
+        return 1 if drawn is None else drawn.telling_call()
+    number = None if drawn is None else drawn.call_of_draw(draw) if draw is not None else drawn.call(call)
+    if number is None:
+        meant = f"draw {draw}" if draw is not None else f"call {call}"
+        raise NotFoundError(
+            f"The last attempt of {node} of run {view.run_id} has no {meant}.",
+            fix=f"`hooks show {view.run_id} --node {node}` lists its draws.",
+            run=view.run_id,
+        )
+    return number
 
 
 def _copy(path: Path) -> None:

@@ -13,6 +13,7 @@ from hooks.runtime.binding import resolve_composite
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.doubts import doubt_documents
+from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
 from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
@@ -66,6 +67,7 @@ def _choose(view: RunView, node: str | None, *, gates: bool) -> tuple[dict[str, 
 def _document(view: RunView) -> dict[str, Any]:
     created = view.state.created
     assert created is not None, "a run that can be read has been created"
+    draws = draw_counts(drawn_attempts(view)) if may_draw_again(view) else {}
     return {
         "schema": "hooks.show/1",
         **end_document(view, now_ms()),
@@ -82,7 +84,7 @@ def _document(view: RunView) -> dict[str, Any]:
         "hooks": [
             {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in created.hooks
         ],
-        "nodes": node_documents(view.state, view.status, view.state.root),
+        "nodes": node_documents(view.state, view.status, view.state.root, draws),
     }
 
 
@@ -121,11 +123,14 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         )
     scope, definition = place
     node = scope.nodes.get(NodeId(definition.id))
-    document = node_document(state, view.status, scope, definition)
+    drawn = drawn_attempts(view)
+    document = node_document(state, view.status, scope, definition, draw_counts(drawn))
     activities = [*activities_of(node)] if node is not None else []
     if bracket:
         document = _item_document(view, document, index.removesuffix("]"))
         activities = [activity for activity in activities if activity.activity_id == document["activity_id"]]
+    # Of a fan-out each item has draws of its own, and a page of its own.
+    its_draws = None if document["items"] is not None else drawn.get(document["activity_id"])
     return {
         "schema": "hooks.show.node/1",
         "run_id": view.run_id,
@@ -134,6 +139,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
         "doubts": doubt_documents(view, activities),
         "decisions": decision_documents(view, document["name"]),
+        "sampling": None if its_draws is None else sampling_document(view, its_draws),
         "output": resolve_composite(document["output"], view.blobs.resolve),
         "next": steps_at(state, document["name"]),
     }

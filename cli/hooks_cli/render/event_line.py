@@ -14,9 +14,11 @@ from hooks.events.payloads import (
     ComponentSucceeded,
     ConditionEvaluated,
     EffectAttempted,
+    EffectiveValidation,
     EffectSettled,
     FanOutExpanded,
     GenerationFinished,
+    GenerationRetryScheduled,
     GenerationStarted,
     HookDecided,
     LateOutcome,
@@ -38,6 +40,11 @@ from hooks.events.payloads import (
     RunFailed,
     RunReopened,
     RunSucceeded,
+    SamplingIteration,
+    SamplingLoopEnded,
+    SamplingLoopStarted,
+    SamplingRepair,
+    ValidationFinished,
     WaitClosed,
     WaitCreated,
     WaitDeadlineExceeded,
@@ -61,7 +68,7 @@ def event_line(event: Event, *, run_id: str | None = None) -> str:
 
 def detail(payload: Payload) -> str:
     """What an event says beyond its type and node; may hold anything a run printed."""
-    return _of_run(payload) or _of_node(payload) or _of_attempt(payload)
+    return _of_run(payload) or _of_node(payload) or _of_attempt(payload) or _of_sampling(payload)
 
 
 def _of_run(payload: Payload) -> str:
@@ -133,10 +140,6 @@ def _of_attempt(payload: Payload) -> str:
             return error_text(payload.error)
         case ActivityCancelled():
             return "" if payload.outcome == "none" else f"its effect: {payload.outcome}"
-        case GenerationStarted():
-            return f"draw {payload.draw}: {payload.agent}"
-        case GenerationFinished():
-            return error_text(payload.error) if payload.error else _span(payload.latency_ms)
         case ComponentSucceeded():
             return _span(payload.latency_ms)
         case EffectAttempted():
@@ -155,6 +158,57 @@ def _of_attempt(payload: Payload) -> str:
             return f"{payload.processes} left in the background"
         case _:
             return ""
+
+
+def _of_sampling(payload: Payload) -> str:
+    match payload:
+        case SamplingLoopStarted(loop_budget=budget):
+            return f"{payload.strategy_name}, {'one draw' if budget == 1 else f'{budget} draws at the most'}"
+        case GenerationStarted(purpose="judge"):
+            return f"draw {payload.draw} judged for {payload.requirement}: {payload.agent}"
+        case GenerationStarted():
+            return f"draw {payload.draw}: {payload.agent}"
+        case GenerationFinished(interrupted=True):
+            return f"draw {payload.draw} interrupted"
+        case GenerationFinished():
+            return error_text(payload.error) if payload.error else _span(payload.latency_ms)
+        case GenerationRetryScheduled():
+            return f"draw {payload.draw} again in {duration(payload.delay_ms)}"
+        case ValidationFinished(validations=validations):
+            passed = sum(validation.passed for validation in validations)
+            return f"draw {payload.draw}: {passed} of {len(validations)} passed" if validations else "nothing to check"
+        case SamplingIteration():
+            return f"draw {payload.draw} {'; '.join([_passed(payload.passed), *_notable(payload.validations)])}"
+        case SamplingRepair():
+            return f"after draw {payload.draw}: {payload.repair_type}"
+        case SamplingLoopEnded(success=True):
+            return f"draw {payload.draw} of {payload.iterations}"
+        case SamplingLoopEnded():
+            return f"no draw of {payload.iterations}: {payload.failure_reason or 'failed'}"
+        case _:
+            return ""
+
+
+def failure_reasons(validations: list[EffectiveValidation]) -> list[str]:
+    """The requirements that an answer does not meet, each with its reason."""
+    return [
+        f"{validation.requirement}: {validation.reason or 'failed'}"
+        for validation in validations
+        if not validation.effective_passed
+    ]
+
+
+def _notable(validations: list[EffectiveValidation]) -> list[str]:
+    turned = [
+        f"{validation.requirement} turned by {validation.changed_by}"
+        for validation in validations
+        if validation.effective_passed != validation.passed
+    ]
+    return [*failure_reasons(validations), *turned]
+
+
+def _passed(passed: bool) -> str:
+    return "passed" if passed else "failed"
 
 
 def answer_word(approved: bool) -> str:

@@ -6,11 +6,12 @@ references; who shows one resolves it.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, Node, SubagentNode
 from hooks.events.payloads import ErrorInfo
-from hooks.ids import NodeId, work_activity
+from hooks.ids import ActivityId, NodeId, work_activity
 from hooks.kernel.state import ActivityState, Composite, NodeState, RunState, Scope, output_of
 from hooks.kernel.status import RunStatus
 from hooks_cli.render.errors import doubt_error, error_document
@@ -18,13 +19,17 @@ from hooks_cli.render.node_names import node_name
 from hooks_cli.render.node_status import activities_of, activity_status, last_round, node_status
 from hooks_cli.render.text import iso_time_or_none
 
+Draws: TypeAlias = Mapping[ActivityId, dict[str, Any]]
+"""The draws and the loop_budget of agent steps, of those that have something to tell."""
+_NO_DRAWS: dict[str, Any] = {"draws": None, "loop_budget": None}
 
-def node_documents(state: RunState, status: RunStatus, scope: Scope) -> dict[str, Any]:
+
+def node_documents(state: RunState, status: RunStatus, scope: Scope, draws: Draws) -> dict[str, Any]:
     """Every node of a scope by its id, in the order of the file."""
-    return {node.id: node_document(state, status, scope, node) for node in scope.graph.nodes}
+    return {node.id: node_document(state, status, scope, node, draws) for node in scope.graph.nodes}
 
 
-def node_document(state: RunState, status: RunStatus, scope: Scope, definition: Node) -> dict[str, Any]:
+def node_document(state: RunState, status: RunStatus, scope: Scope, definition: Node, draws: Draws) -> dict[str, Any]:
     """What became of one node so far."""
     node = scope.nodes.get(NodeId(definition.id))
     activities = [*activities_of(node)] if node is not None else []
@@ -36,15 +41,17 @@ def node_document(state: RunState, status: RunStatus, scope: Scope, definition: 
         "performed_by": performed_by(definition),
         "depends": definition.depends,
         "attempts": sum(activity.attempts for activity in activities),
+        **_draws_of(node.activity if node is not None else None, draws),
+        "next_try_at": iso_time_or_none(_next_try(state, activities)),
         "started_at": iso_time_or_none(node.started_at) if node is not None else None,
         "ended_at": iso_time_or_none(node.ended_at) if node is not None else None,
         "error": error_document(_error_of(state, node)),
         "effect_done": node is not None and any(activity.effect_done for activity in activities),
         "activity_id": work_activity(state.run_id, NodeId(definition.id), scope=scope.key) if node else None,
         "output": output_of(node) if node is not None and node.status == "succeeded" else None,
-        "items": _items(state, status, node) if node is not None and node.is_fan_out else None,
+        "items": _items(state, status, node, draws) if node is not None and node.is_fan_out else None,
         "round": body.iteration if body is not None else None,
-        "body": node_documents(state, status, body) if body is not None else None,
+        "body": node_documents(state, status, body, draws) if body is not None else None,
     }
 
 
@@ -80,15 +87,34 @@ def _error_of_activity(state: RunState, activity: ActivityState) -> ErrorInfo | 
     return doubt_error(state, activity) or activity.error
 
 
-def _items(state: RunState, status: RunStatus, node: NodeState) -> list[dict[str, Any]]:
-    return [_item(state, status, index, activity) for index, activity in enumerate(node.items)]
+def _draws_of(activity: ActivityState | None, draws: Draws) -> dict[str, Any]:
+    return _NO_DRAWS if activity is None else draws.get(activity.activity_id, _NO_DRAWS)
 
 
-def _item(state: RunState, status: RunStatus, index: int, activity: ActivityState | None) -> dict[str, Any]:
+def _next_try(state: RunState, activities: list[ActivityState]) -> int | None:
+    """When the first of those that wait for their next try is due: a new attempt, or a call in the same one."""
+    waiting = [
+        due
+        for activity in activities
+        for due in (state.backoff.get(activity.activity_id), state.pauses.get(activity.activity_id))
+        if due is not None
+    ]
+    return min(waiting, default=None)
+
+
+def _items(state: RunState, status: RunStatus, node: NodeState, draws: Draws) -> list[dict[str, Any]]:
+    return [_item(state, status, index, activity, draws) for index, activity in enumerate(node.items)]
+
+
+def _item(
+    state: RunState, status: RunStatus, index: int, activity: ActivityState | None, draws: Draws
+) -> dict[str, Any]:
     return {
         "index": index,
         "status": "pending" if activity is None else activity_status(state, status, activity),
         "attempts": 0 if activity is None else activity.attempts,
+        **_draws_of(activity, draws),
+        "next_try_at": None if activity is None else iso_time_or_none(_next_try(state, [activity])),
         "started_at": None if activity is None else iso_time_or_none(activity.started_at),
         "ended_at": None if activity is None else iso_time_or_none(activity.ended_at),
         "error": None if activity is None else error_document(_error_of_activity(state, activity)),

@@ -5,11 +5,14 @@ from __future__ import annotations
 from hooks.events.envelope import Event
 from hooks.events.payloads import (
     ActivityFailed,
+    ActivitySucceeded,
     ActivityTimedOut,
     AttemptCreated,
     CancelRequested,
     ErrorInfo,
     FanOutExpanded,
+    GenerationFinished,
+    GenerationRetryScheduled,
     HookDecided,
     LoopIterationStarted,
     NodeCancelled,
@@ -19,13 +22,16 @@ from hooks.events.payloads import (
     Payload,
     ReconcileResult,
     RetryScheduled,
+    SamplingIteration,
+    SamplingLoopEnded,
+    SamplingRepair,
     WaitCreated,
     WaitDeadlineExceeded,
     WaitResolved,
 )
 from hooks.kernel.state import RunState
 from hooks_cli.render.errors import error_text
-from hooks_cli.render.event_line import detail, hook_reasons
+from hooks_cli.render.event_line import detail, failure_reasons, hook_reasons
 from hooks_cli.render.gates import answers_text, gate_terms
 from hooks_cli.render.node_names import event_place, node_name
 from hooks_cli.render.node_status import has_begun_work
@@ -45,6 +51,10 @@ class Progress:
         self._run_id = state.run_id
         self._started: dict[str, int] = {}
         self._error: dict[str, ErrorInfo] = {}
+        self._failed: dict[str, str] = {}
+        """Why the last draw failed, by place."""
+        self._best: dict[str, int] = {}
+        """The best draw where none passed."""
         self._begun_before = {
             node_name(node_id, scope.key)
             for scope in state.scopes.values()
@@ -65,6 +75,8 @@ class Progress:
             case AttemptCreated(attempt=attempt):
                 self._started.setdefault(place, at)
                 return "started" if attempt == 1 else f"attempt {attempt}"
+            case ActivitySucceeded() if place in self._best:
+                return f"no draw passed, draw {self._best.pop(place)} is used"
             case NodeSucceeded():
                 return f"succeeded{self._took(place, at)}"
             case NodeFailed(error=error):
@@ -79,9 +91,22 @@ class Progress:
             case ActivityFailed(error=error) | ActivityTimedOut(error=error):
                 self._error[place] = error
                 return None
+            case GenerationFinished(error=ErrorInfo() as error):
+                self._error[place] = error
+                return None
+            case GenerationRetryScheduled(draw=draw, delay_ms=delay):
+                return f"draw {draw} again in {duration(delay)}{self._why(place)}"
+            case SamplingIteration(passed=False, validations=validations):
+                self._failed[place] = "; ".join(failure_reasons(validations))
+                return None
+            case SamplingRepair(draw=draw):
+                # The last failure has no line of its own: the end of the step says it.
+                return f"draw {draw + 1}, after {self._failed.get(place, 'one that failed')}"
+            case SamplingLoopEnded(success=False, error=None, draw=int(draw)):
+                self._best[place] = draw
+                return None
             case RetryScheduled(delay_ms=delay):
-                why = f", after {error_text(self._error[place])}" if place in self._error else ""
-                return f"next attempt in {duration(delay)}{why}"
+                return f"next attempt in {duration(delay)}{self._why(place)}"
             case ReconcileResult(outcome="in_doubt", reason=reason):
                 return f"in doubt: {reason}"
             case WaitCreated():
@@ -96,6 +121,9 @@ class Progress:
                 return f"{hook}: {reasons}" if reasons else None
             case _:
                 return None
+
+    def _why(self, place: str) -> str:
+        return f", after {error_text(self._error[place])}" if place in self._error else ""
 
     def _took(self, place: str, until_ms: int) -> str:
         begun = self._started.get(place)

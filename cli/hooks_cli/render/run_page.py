@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 
+from hooks_cli.render.draws_page import draws_page, draws_word
 from hooks_cli.render.gates import gates_page
 from hooks_cli.render.text import duration, neutralise, neutralise_lines, one_line, table
 
@@ -53,6 +54,7 @@ def node_page(document: dict[str, Any]) -> str:
         ("Performed by", document["performed_by"]),
         ("Depends", ", ".join(document["depends"])),
         ("Attempts", str(document["attempts"])),
+        ("Next try", document["next_try_at"]),
         ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
@@ -64,6 +66,8 @@ def node_page(document: dict[str, Any]) -> str:
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
     parts += map(_doubt, document["doubts"])
     parts += map(_decision, document["decisions"])
+    if document["sampling"]:
+        parts.append(draws_page(document["sampling"]))
     if document["items"]:
         parts.append(_items(document["items"]))
     if document["body"]:
@@ -169,14 +173,19 @@ def _attempts(node: dict[str, Any]) -> str:
     if node["type"] == "loop":
         return f"round {node['round']}" if node["round"] else "-"
     if node["items"] is None:
-        return str(node["attempts"])
+        return _tries(node)
     succeeded = sum(item["status"] == "succeeded" for item in node["items"])
     return f"{succeeded}/{len(node['items'])} items"
 
 
+def _tries(document: dict[str, Any]) -> str:
+    """The attempts, and the draws of the last one where there is more to them than one answer."""
+    return ", ".join(filter(None, [str(document["attempts"]), draws_word(document)]))
+
+
 def _items(items: list[dict[str, Any]]) -> str:
     rows = [
-        [str(item["index"]), item["status"], str(item["attempts"]), _took(item), _short_error(item)]
+        [str(item["index"]), item["status"], _tries(item), _took(item), _short_error(item)]
         for item in items[:_MOST_ITEMS]
     ]
     left_out = f"… ({len(items) - _MOST_ITEMS:,} more; --json shows all)\n" if items[_MOST_ITEMS:] else ""

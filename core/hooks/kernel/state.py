@@ -58,13 +58,29 @@ class DecidedHook:
     decided: HookDecided
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """A prompt and its answer, after what was said before: conversations share their beginnings."""
+    """A prompt and its answer, after what was said before: conversations share their beginnings.
 
-    before: Turn | None
+    A conversation may be longer than the stack is deep, so that nothing here follows it by recursion.
+    """
+
+    before: Turn | None = field(repr=False)
     prompt: Any
     answer: Any
+
+    def __eq__(self, other: object) -> bool:
+        mine: Turn | None = self
+        theirs = other
+        while mine is not theirs:
+            if mine is None or not isinstance(theirs, Turn):
+                return False
+            if (mine.prompt, mine.answer) != (theirs.prompt, theirs.answer):
+                return False
+            mine, theirs = mine.before, theirs.before
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(slots=True)

@@ -74,8 +74,11 @@ class Pipeline:
         self._opened: OpenedHooks | None = None
 
     async def open(self) -> None:
-        """Load and open the plugins, and make the pipeline ready to dispatch. One that cannot be loaded has failed."""
-        if self._members or self._plugins:
+        """Load and open the plugins, and make the pipeline ready to dispatch. One that cannot be loaded has failed.
+
+        Nothing, where it is open.
+        """
+        if self._opened is None and (self._members or self._plugins):
             # The one place where a module of ours is loaded late: a run that has no hooks must not pay for pydantic.
             opening = importlib.import_module("hooks.pipeline.opening")
             opened: OpenedHooks = await opening.open_hooks(
@@ -101,6 +104,10 @@ class Pipeline:
         """Close the plugins and let go of the hooks; what went wrong with that, for stderr."""
         opened, self._opened = self._opened, None
         return [] if opened is None else await opened.close()
+
+    def is_heard(self, hook: str) -> bool:
+        """Whether any hook is at this point at all, whatever it is about: cheaper to ask than `listens`."""
+        return hook in self._by_point
 
     def listens(self, hook: str, subject: Subject) -> bool:
         """Whether anybody wants to be asked; without that, a dispatch and its payload can be left out."""

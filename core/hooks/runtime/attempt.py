@@ -46,6 +46,7 @@ from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step import Step, error_of_outcome, who
 from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
+from hooks.runtime.told_answers import check_told, is_told
 from hooks.sampling.checks import schema_problem
 
 T = TypeVar("T")
@@ -277,7 +278,10 @@ class Attempt(Step):
     async def _answer(self, node: SubagentNode) -> Any:
         await self._before_work()
         if self._has_consequences(node):
-            return await perform_effect(self, self._effect_of_draw(node))
+            output = await perform_effect(self, self._effect_of_draw(node))
+            if is_told(self.state):
+                await self.supervised(check_told(self.context(), node, output))
+            return output
         await self._end_if_timed_out()
         self._fill_environment()
         implementation = self.run.implementation

@@ -18,6 +18,7 @@ from hooks.events.payloads import AttemptCreated, LoopIterationStarted, Payload,
 from hooks.ids import ActivityId
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.decide import decide
+from hooks.kernel.state import RunEnding
 from hooks.kernel.walk import gate_of
 from hooks.pipeline.history import cancelled_in
 from hooks.runtime.answering import answer_requests
@@ -38,6 +39,7 @@ class Driver:
     """Moves one run. `drive` may be called once.
 
     With `dispatching` "nothing" it answers requests, cancels, closes gates and applies timers, and starts no work.
+    Hooks are opened then only when there is something to tell them: a loop that is cancelled, the end of the run.
     """
 
     def __init__(self, run: RunContext, directory: RunDirectory, *, dispatching: Dispatching = "work") -> None:
@@ -115,6 +117,8 @@ class Driver:
                 has_recorded |= await self._record(action, may_start, now)
             if not has_recorded:
                 break
+        if any(isinstance(action, Stop) for action in actions):
+            await self._run.hook_points.open()  # they are told of loops that are cancelled, whoever cancels
         for action in actions:
             self._start(action, may_start)
         return min((action.due_at for action in actions if isinstance(action, WakeAt)), default=None)
@@ -124,6 +128,8 @@ class Driver:
         may_start = may_start and not self._is_stopping()
         match action:
             case Record(payload) if may_start or not action.starts_work or self._only_opens_gate(payload):
+                if isinstance(payload, RunEnding):
+                    await self._run.hook_points.open()
                 if isinstance(payload, RunCancelled):
                     await self._tell_cancelled()
                 self._run.recorder.record(payload, at=now)

@@ -14,7 +14,7 @@ from hooks.definition.model import HostExecutorNode, Node, OpenAIAgent, Subagent
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
-from hooks.kernel.state import RunState
+from hooks.kernel.state import RunEnding, RunState
 from hooks.kernel.status import RunStatus
 from hooks.pipeline.pipeline import Pipeline
 from hooks.runtime.context import RunContext
@@ -113,7 +113,7 @@ async def drive_async(
         engine, working_directory=_working_directory(run), workflow_directory=_workflow_directory(run)
     )
     hook_points = _hook_points(run, members, recorder, masker, performer)
-    recorder.on_event = _telling(hook_points, on_event) if dispatching == "work" else on_event
+    recorder.on_event = _telling(hook_points, on_event, dispatching)
     context = _context(
         run,
         recorder,
@@ -140,13 +140,19 @@ async def drive_async(
     return RunReport(run.view(), interruption.signal)
 
 
-def _telling(hook_points: HookPoints, on_event: Callable[[Event], None] | None) -> Callable[[Event], None]:
-    """Tell both the caller and the hooks that observe of what has become durable."""
+def _telling(
+    hook_points: HookPoints, on_event: Callable[[Event], None] | None, dispatching: Dispatching
+) -> Callable[[Event], None]:
+    """Tell both the caller and the hooks that observe of what has become durable.
+
+    Where no work is dispatched they hear of the end alone: the driver that goes on tells them of what was answered.
+    """
 
     def tell(event: Event) -> None:
         if on_event is not None:
             on_event(event)
-        hook_points.observers.observe(event)
+        if dispatching == "work" or isinstance(event.payload, RunEnding):
+            hook_points.observers.observe(event)
 
     return tell
 

@@ -37,6 +37,9 @@ class BlockedByHookError(Exception):
         self.error = error
 
 
+_UNHEARD = Verdict()
+
+
 class HookPoints:
     """The hook points of a run: around every agent step, executor call and effect, and about the run itself."""
 
@@ -148,6 +151,9 @@ class HookPoints:
         agent: str | None = None,
     ) -> Verdict:
         """Put the `ordinal`-th question of an attempt at a hook point; `agent` is who is called, if not the step's."""
+        if not self._asker.pipeline.is_heard(hook):
+            # A step passes nine points, most often with nobody there: what a dispatch would hold is not even gathered.
+            return _UNHEARD
         attempt = occasion.attempt
         subject = self._asker.subject(occasion.node)
         return await self._asker.ask(

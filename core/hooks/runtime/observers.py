@@ -16,6 +16,8 @@ from hooks.pipeline.effect_payloads import effect_reconciled
 from hooks.pipeline.run_payloads import activities_cancelled, run_finished, run_resumed, wait_created, wait_resolved
 from hooks.runtime.hook_asker import HookAsker
 
+_OBSERVED = {ResumeStarted, WaitCreated, WaitResolved, WaitDeadlineExceeded, ReconcileResult, *RunEnding.__args__}
+
 
 class Observers:
     """Those who observe a run: its beginning again and end, its gates, its cancels, what was learned of effects."""
@@ -27,6 +29,8 @@ class Observers:
 
     def observe(self, event: Event) -> None:
         """Tell those who observe of an event that has become durable; in the background, one task an event."""
+        if type(event.payload) not in _OBSERVED:
+            return
         occasion, at = self._asker.run_occasion(), event.timestamp
         match event.payload:
             case ResumeStarted():
@@ -45,7 +49,7 @@ class Observers:
                 attempt = attempts[0].get(activity_id) or attempts[1].get(activity_id)
                 if attempt is not None:
                     self._observe_reconciled(attempt, result, at)
-            case _ if isinstance(event.payload, RunEnding.__args__):
+            case _ if isinstance(event.payload, RunEnding):
                 ending: RunEnding = event.payload
                 self._tell_observers(HookType.RUN_FINISHED, lambda n: run_finished(occasion, ending, at, ordinal=n))
 

@@ -197,9 +197,7 @@ class _SamplingLoop:
             ):
                 await self._start_draw(other)
         while not self._is_answered(number):
-            flying = self._flying.pop(number, None)
-            if flying is not None:
-                await flying
+            await self._landed(number)
             if (failed := self._failed_call(f"draw-{number}")) is not None:
                 await self._call_again(failed)
                 await self._start_draw(number)
@@ -268,9 +266,11 @@ class _SamplingLoop:
     async def _call_again(self, failed: FailedCall) -> None:
         """Return when a call that failed is to be made again. Raises NothingMore until then, _LoopOver if never."""
         state, services = self._ctx.recorder.state, self._ctx.loop
-        if self._ctx.activity_id in state.pauses:
+        was_told = self._ctx.activity_id in state.pauses
+        if was_told and not state.halted:
             return
-        await self._points.call_error(failed.started, failed.finished, failed.at)
+        if not was_told:
+            await self._points.call_error(failed.started, failed.finished, failed.at)
         error = failed.finished.error
         assert error is not None
         failures = self._loop.failures[purpose_of(failed.started)]
@@ -314,22 +314,37 @@ class _SamplingLoop:
         await self._engine.end_leftovers(request.marker, request.grace_ms, request.directory, request.masker)
         self._log.add_interrupted(call.number, call.draw)
 
-    async def _landed(self) -> None:
-        """Return when no draw is under way any more; each has its end in the log."""
-        while self._flying:
-            _, flying = self._flying.popitem()
-            await flying
+    async def _landed(self, *numbers: int) -> None:
+        """Return when these draws, or else all, are not under way any more; each has its end in the log."""
+        flying = [self._flying[number] for number in numbers or [*self._flying] if number in self._flying]
+        if flying:
+            # Not awaited one by one: whoever is cancelled here ends them all at once (`_end_calls`).
+            await asyncio.wait(flying)
+        for number in [number for number, task in self._flying.items() if task in flying]:
+            self._flying.pop(number).result()
 
     async def _end_calls(self) -> None:
-        """End the draws that are under way and not wanted any more."""
-        flying, self._flying = self._flying, {}
-        for task in flying.values():
+        """End the draws that are under way and not wanted any more, all at once.
+
+        Cancelled meanwhile, it passes that on: their processes get no more grace, and have ended before this returns.
+        """
+        flying = [*self._flying.values()]
+        hurry: asyncio.CancelledError | None = None
+        for task in flying:
             task.cancel()
-        if flying:
-            await asyncio.wait(flying.values())
-            for task in flying.values():
-                if not task.cancelled() and (fault := task.exception()) is not None:
-                    raise fault
+        while waiting := [task for task in flying if not task.done()]:
+            try:
+                await asyncio.wait(waiting)
+            except asyncio.CancelledError as again:
+                hurry = again
+                for task in waiting:
+                    task.cancel()
+        self._flying.clear()
+        if hurry is not None:
+            raise hurry
+        for task in flying:
+            if not task.cancelled() and (fault := task.exception()) is not None:
+                raise fault
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
