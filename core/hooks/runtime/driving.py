@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hooks.definition.model import HostExecutorNode, Node, OpenAIAgent, SubagentNode, every_node
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
@@ -23,6 +22,7 @@ from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.hook_asker import HookAsker, tell_on_stderr
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.masking import masker_of, secret_names_of
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.reading import RunView
 from hooks.runtime.recorder import Recorder
@@ -106,8 +106,8 @@ async def drive_async(
         return RunReport(run.view())
     interruption = Interruption()
     members, recorder = recorder_of(run)
-    secret_names = _secret_names(run)
-    masker = _masker(secret_names | _key_names(run))
+    secret_names = secret_names_of(run.definition)
+    masker = masker_of(run.definition)
     engine = LocalWorkEngine(run.definition, _workflow_directory(run))
     performer = implementation or LocalExecutionHooks(
         engine, working_directory=_working_directory(run), workflow_directory=_workflow_directory(run)
@@ -289,23 +289,3 @@ def _let_go_of_tasks(loop: asyncio.AbstractEventLoop) -> None:
         # Now, and not when the garbage is collected: what they leave on the way out may need a loop that is open.
         if isinstance(coroutine, Coroutine):
             coroutine.close()
-
-
-def _secret_names(run: OpenRun) -> frozenset[str]:
-    return frozenset(name for node in every_node(run.definition) for name in _secrets_of(node))
-
-
-def _secrets_of(node: Node) -> list[str]:
-    return node.secrets if isinstance(node, SubagentNode | HostExecutorNode) else []
-
-
-def _key_names(run: OpenRun) -> frozenset[str]:
-    """The variables that agents take their keys from. Steps are not denied them: a command may need the same key."""
-    agents = [agent for agent in run.definition.agents if isinstance(agent, OpenAIAgent)]
-    return frozenset(agent.api_key_env for agent in agents if agent.api_key_env is not None)
-
-
-def _masker(names: frozenset[str]) -> Masker | None:
-    """Masks those that are set; None where none is."""
-    values = {name: os.environ[name] for name in names if name in os.environ}
-    return Masker(values) if values else None

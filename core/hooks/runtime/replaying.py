@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow, every_node
+from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow
 from hooks.errors import CorruptRunError
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember
@@ -21,10 +20,10 @@ from hooks.pipeline.pipeline import Pipeline
 from hooks.replay.backtest import Backtest, Finding, Totals
 from hooks.replay.decisions import Divergence, replay_decisions
 from hooks.runtime.local import LocalExecutionHooks
+from hooks.runtime.masking import masker_of
 from hooks.runtime.reading import definition_of, read_events, state_before
 from hooks.runtime.setting_rules import SettingRules
 from hooks.runtime.work_engine import LocalWorkEngine
-from hooks.secrets import Masker
 from hooks.storage.run_directory import RunDirectory
 
 
@@ -71,7 +70,7 @@ async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]
         )
         await pipeline.open()
         try:
-            masker = _masker(definition)
+            masker = masker_of(definition)
             test = Backtest(
                 pipeline,
                 state,
@@ -124,10 +123,3 @@ def _where_it_ran(directory: RunDirectory) -> Path:
     first = next(read_events(directory))
     there = Path(getattr(first.payload, "working_directory", "."))
     return there if there.is_dir() else directory.path
-
-
-def _masker(definition: Workflow) -> Masker | None:
-    steps = [node for node in every_node(definition) if isinstance(node, SubagentNode | HostExecutorNode)]
-    names = {name for node in steps for name in node.secrets}
-    values = {name: os.environ[name] for name in names if name in os.environ}
-    return Masker(values) if values else None
