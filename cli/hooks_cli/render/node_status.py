@@ -35,7 +35,7 @@ def activity_status(state: RunState, status: RunStatus, activity: ActivityState)
     activity_id = activity.activity_id
     if activity_id in state.in_doubt:
         return "in_doubt"
-    if activity_id in state.backoff:
+    if activity_id in state.backoff or activity_id in state.pauses:
         return "retrying"
     attempt = state.open.get(activity_id)
     if attempt is not None:
