@@ -39,20 +39,26 @@ def recorded_payloads(directory: RunDirectory) -> Recorded:
     """Fold the run's log and make the payloads of every event that is the occasion for some."""
     folding, blobs = Folding(directory), directory.blob_store()
     payloads: list[RecordedPayload] = []
-    newest: dict[tuple[str, str | None], RecordedPayload] = {}
+    made_of: dict[str, RecordedPayload] = {}
+    decided_before: dict[str, int] = {}
     gates: dict[str, Any] = {}
     for event in read_events(directory):
         folding.receive(event)
         for document in payloads_after(folding.state, folding.definition, event, blobs.resolve, gates):
             subject = subject_of(folding.definition, folding.state, document["node_id"])
             made = RecordedPayload(event.seq, subject, document)
-            newest[document["hook"], document["attempt_id"]] = made
+            made_of[document["request_id"]] = made
             payloads.append(made)
+            if (seq := decided_before.pop(document["request_id"], None)) is not None:
+                payloads.append(replace(made, seq=seq))
         if isinstance(event.payload, HookDecided):
-            # The number a person sees beside a decision is that of this event, not of its occasion.
-            decided_on = newest.get((event.payload.hook, event.payload.attempt_id))
-            if decided_on is not None:
-                payloads.append(replace(decided_on, seq=event.seq))
+            # The number a person sees beside a decision is that of this event, not of its occasion; and a call is
+            # decided on before the event that permits it.
+            question = _question(folding.state.run_id, event.payload)
+            if question in made_of:
+                payloads.append(replace(made_of[question], seq=event.seq))
+            else:
+                decided_before[question] = event.seq
         gates = dict(folding.state.waits)
     created = folding.state.created
     assert created is not None, "a log that was folded begins with runCreated"
@@ -63,3 +69,8 @@ def recorded_payloads(directory: RunDirectory) -> Recorded:
         policies=Policies(folding.state.hook_set, created.workflow_id, is_pinned=True),
         payloads=payloads,
     )
+
+
+def _question(run_id: str, decided: HookDecided) -> str:
+    """The request id of the payload that this was decided on."""
+    return f"{decided.attempt_id or run_id}::{decided.hook}::{decided.ordinal}"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 
+from hooks.definition.model import CommandAgent, Retry
 from hooks.events.payloads import RunStarted
 from hooks.storage.event_log import EventLog
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory
 from tests.cli.command import CommandLine
+from tests.runtime.runs import Runs, agent_step
 from tests.storage.builders import add_group
 
 
@@ -184,3 +186,18 @@ def test_what_only_reads_ends_quietly_when_nobody_reads(cli: CommandLine) -> Non
     for words in (["ls"], ["ls", "--json"], ["show", "last"], ["tail", "last"], ["verify", "last"], ["--help"]):
         ended = cli.into_closed_pipe(*words)
         assert (words, ended.code, ended.err) == (words, 0, "")
+
+
+def test_a_step_whose_agent_is_asked_again_later_says_so_and_when(cli: CommandLine) -> None:
+    """The delay of a call in its loop is shown like that between two attempts."""
+    failing = CommandAgent(
+        name="busy", argv=["sh", "-c", "echo busy >&2; exit 1"], error_classes={"retryable": ["busy"]}
+    )
+    step = agent_step("told", agent="busy", retry=Retry(max_attempts=2, base_ms=3_600_000))
+    report = Runs(cli.directory).tick(step, agents=[failing], run_id="r")
+    shown, told = cli.hooks("show", "r", "--json").document, cli.hooks("show", "r").out
+
+    assert report.status.next_due_at is not None
+    assert (shown["status"], shown["exit_code"]) == ("pending", 8)
+    assert shown["next_due_at"] in told
+    assert shown["nodes"]["told"]["status"] == "retrying"

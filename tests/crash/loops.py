@@ -17,23 +17,28 @@ from typing import Any
 
 from hooks import read_events, read_run, verify_run
 from hooks.events.payloads import GenerationFinished, GenerationStarted, SamplingLoopEnded
-from tests.crash.crash_matrix import Scenario, Trial
+from tests.cli.command import CommandLine
+from tests.crash.crash_matrix import RUN, Scenario, Trial
 from tests.crash.faults import KILLED, Fault, Point
 
 HOOK = """\
 from pathlib import Path
-from hooks import modify
+from hooks import ask, modify
 
 def note(payload):
     with (Path(__file__).parent.parent / "asked-hooks").open("a") as file:
         file.write(payload.request_id + "\\n")
     if payload.hook == "generation_pre_call":
         return modify(prompt=f"{payload.prompt} #{payload.request_id.rsplit('::', 1)[1]}")
+
+def doubt(payload):
+    return ask("sure?") if payload.request_id.endswith("::ASKS_AT") else None
 """
 COMMAND = """\
 prompt=$(cat)
 call=${prompt##*#}
 printf '%s\\n' "$prompt" >> "../asked/$call"
+grep -q busy "answers/$call" && { echo busy >&2; exit 1; }
 cat "answers/$call"
 """
 PYTHON = """\
@@ -52,7 +57,7 @@ echo "not good: $answer"
 exit 1
 """
 AGENTS = {
-    "command": "{kind: command, argv: [sh, answer.sh]}",
+    "command": "{kind: command, argv: [sh, answer.sh], error_classes: {retryable: [busy]}}",
     "python": '{kind: python, callable: "answer.py:answer"}',
 }
 BY_COMMAND = "{name: good, command: [sh, check.sh]}"
@@ -61,7 +66,10 @@ BY_JUDGE = "{name: judged, judge: {agent: writer, prompt: Judge it.}}"
 
 @dataclass(frozen=True)
 class Loop:
-    """A step whose agent answers its calls with `answers`, in order; those of a judge are objects."""
+    """A step whose agent answers its calls with `answers`, in order; those of a judge are objects, `busy` is an error.
+
+    `asks_at`: the call before which a person is asked; they approve, and it is the driver after that which is struck.
+    """
 
     name: str
     sampling: str
@@ -69,21 +77,23 @@ class Loop:
     agent: str = "command"
     requirements: Sequence[str] = (BY_COMMAND,)
     parallel: int = 1
-    retry: str = ""
+    asks_at: int = 0
 
     @property
     def scenario(self) -> Scenario:
         workflow = (
             "workflow_id: loop\nversion: 1\n"
             f"agents: {{writer: {AGENTS[self.agent]}}}\n"
-            f"{self.retry}"
-            f'hooks: [{{name: note, on: [{", ".join(_POINTS)}], python: "note.py:note"}}]\n'
-            f"nodes:\n  told:\n    agent: writer\n    prompt: Tell.\n    sampling: {self.sampling}\n"
+            "hooks:\n"
+            f'  - {{name: note, on: [{", ".join(_POINTS)}], python: "note.py:note"}}\n'
+            '  - {name: doubt, on: generation_pre_call, python: "note.py:doubt"}\n'
+            "nodes:\n  told:\n    agent: writer\n    prompt: Tell.\n    retry: {max_attempts: 3, base: 1ms}\n"
+            f"    sampling: {self.sampling}\n"
             f"    requirements: [{', '.join(self.requirements)}]\n"
         )
         files = {
             "workflow.yaml": workflow,
-            "note.py": HOOK,
+            "note.py": HOOK.replace("ASKS_AT", str(self.asks_at)),
             "answer.sh": COMMAND,
             "answer.py": PYTHON,
             "check.sh": CHECK,
@@ -98,6 +108,7 @@ _POINTS = (
     "sampling_iteration",
     "sampling_repair",
     "sampling_loop_end",
+    "generation_error",
     "generation_pre_call",
     "generation_post_call",
     "validation_pre_check",
@@ -123,6 +134,15 @@ class LoopTrial:
         for call, said in enumerate(self.loop.answers, start=1):
             text = said if isinstance(said, str) else json.dumps(said)
             (self.trial.root / "answers" / str(call)).write_text(text)
+        if self.loop.asks_at:
+            cli = CommandLine(self.trial.root)
+            assert cli.hooks(*self.trial.scenario.words).code == 4
+            assert cli.hooks("approve", RUN).code == 0
+
+    @property
+    def words(self) -> list[str]:
+        """The command that is struck."""
+        return ["recover", RUN] if self.loop.asks_at else self.trial.scenario.words
 
     def prompts(self) -> dict[int, list[str]]:
         """What the agent was really asked, by call; a call that was paid twice has it twice."""
@@ -175,11 +195,11 @@ class WholeLoop:
 def undisturbed_loop(loop: Loop, directory: Path) -> WholeLoop:
     here = LoopTrial(loop, directory)
     here.set_up()
-    ended = here.trial.faulty(here.trial.scenario.words, Fault("count", 0))
+    ended = here.trial.faulty(here.words, Fault("count", 0))
     assert ended.code == 0, ended.err
     prompts = here.prompts()
     assert [*prompts] == [*range(1, len(loop.answers) + 1)], "not every answer was asked for"
-    return WholeLoop(here.trial.points(), here.output(), prompts, here.hooks_asked())
+    return WholeLoop(here.trial.points(), here.output(), prompts, list(dict.fromkeys(here.hooks_asked())))
 
 
 def sweep_loop(loop: Loop, directory: Path, *, every: int, mode: str = "kill") -> list[str]:
@@ -198,7 +218,9 @@ def _strike(loop: Loop, directory: Path, point: Point, whole: WholeLoop, mode: s
     here = LoopTrial(loop, directory)
     here.set_up()
     try:
-        struck = here.trial.faulty(here.trial.scenario.words, Fault(mode, point.number))
+        struck = here.trial.faulty(here.words, Fault(mode, point.number))
+        if struck.code == 0 and here.trial.points()[-1].number < point.number:
+            return point, ""  # draws made at once share their writes as they come: this time there were fewer
         assert struck.code == KILLED, f"exit code {struck.code}: {struck.err[-500:]}"
         finished, has_started, asked_before = here.finished(), here.started() > 0, here.hooks_asked()
         recovered = here.trial.recover()

@@ -35,12 +35,14 @@ IN_PROCESS = Loop(
     requirements=(BY_COMMAND, BY_JUDGE),
     parallel=2,
 )
-LOOPS = [REPAIRED, CONVERSED, CHOSEN, IN_PROCESS]
+MADE_AGAIN = Loop("made again", "{strategy: multi_turn, loop_budget: 3}", ["bad 1", "busy", "busy", "bad 2", "good 3"])
+APPROVED = Loop("approved", CHOSEN.sampling, CHOSEN.answers, requirements=(BY_JUDGE,), parallel=2, asks_at=4)
+LOOPS = [REPAIRED, CONVERSED, CHOSEN, IN_PROCESS, MADE_AGAIN, APPROVED]
 
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.name)
 def test_a_sample_of_the_kills(loop: Loop, tmp_path: Path) -> None:
-    assert sweep_loop(loop, tmp_path, every=29) == []
+    assert sweep_loop(loop, tmp_path, every=61) == []
 
 
 @pytest.mark.sweep

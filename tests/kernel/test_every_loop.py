@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from functools import partial
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +15,7 @@ from hooks.events.payloads import GenerationStarted, SamplingLoopEnded
 from hooks.kernel.actions import Record, WakeAt
 from hooks.kernel.apply import fold
 from hooks.kernel.walk import initial_state
+from tests.kernel.killed_simulation import MortalSimulation, run_with_kills
 from tests.kernel.simulated_loop import Script
 from tests.kernel.simulation import RUN, Simulation, agent, effect, workflow
 from tests.kernel.test_every_prefix import enabled, outcome
@@ -69,7 +73,9 @@ def test_every_prefix_of_a_run_with_loops_continues_to_the_same_end(case, random
         assert fold(initial_state(RUN, graph_of(case[0])), cut.log) == cut.state
         if may_fail(case) <= 1:
             assert outcome(cut.state) == outcome(whole.state)
-            assert draws_of(cut) == draws_of(whole)
+            # What had begun beside a step that failed is a fact of the outside as well.
+            made, made_before = draws_of(cut), draws_of(whole)
+            assert {attempt: made_before[attempt] for attempt in made if attempt in made_before}.items() <= made.items()
 
 
 def draws_of(simulation: Simulation) -> dict[str, list[tuple[int, int]]]:
@@ -115,3 +121,18 @@ def test_each_decision_beside_a_loop_is_enabled_in_the_state_before_it(case, ran
         if event.payload.kind == "decision":
             assert event.payload in enabled(before.state, case[0], event.timestamp)
         before._append(event)
+
+
+@settings(max_examples=60, deadline=None)
+@given(looping(), st.randoms(use_true_random=False), st.integers(1, 5))
+def test_no_schedule_of_kills_leaves_a_loop_without_its_end(case, random, kills) -> None:  # type: ignore[no-untyped-def]
+    definition, loops = case
+    run = run_with_kills(partial(MortalSimulation, definition, loops=loops), random.randrange, kills)
+
+    assert run.state.ended is not None
+    ended = Counter(event.payload.attempt_id for event in run.log if isinstance(event.payload, SamplingLoopEnded))
+    assert set(ended.values()) <= {1}
+    if may_fail(case) <= 1:
+        whole = simulate(case)
+        whole.run()
+        assert outcome(run.state) == outcome(whole.state)
