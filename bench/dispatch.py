@@ -20,7 +20,7 @@ import pluggy
 from hooks import HookType, hook, modify
 from hooks.definition.model import HookEntry
 from hooks.kernel.state import Turn
-from hooks.pipeline.dispatch import Dispatch, Json, Subject
+from hooks.pipeline.dispatch import Dispatch, Json, Later, Subject
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.pipeline.payload_parts import context_value, conversation
 from hooks.pipeline.pipeline import Pipeline
@@ -82,7 +82,7 @@ def conversing(messages: int) -> Dispatch:
     sample = sample_payload(DRAW)
 
     def payload() -> dict[str, Json]:
-        return {**sample, "context": context_value(conversation(turn, lambda value: value))}
+        return {**sample, "context": Later(lambda: context_value(conversation(turn, lambda value: value)))}
 
     return Dispatch(hook=DRAW, ordinal=1, subject=SUBJECT, payload=payload)
 

@@ -87,7 +87,7 @@ class Chain:
             await hook.ask(deliberation)
             return
         # From here on the run goes on while we wait.
-        _ = deliberation.document
+        deliberation.fix()
         if _is_concurrent(first):
             await self._ask_together(deliberation, list(takewhile(_is_concurrent, listeners[done:])))
         elif isinstance(hook, PythonHook):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 from typing import TypeAlias
 
 from hooks.definition.hook_points import RULES, HookType
 from hooks.events.payloads import ErrorInfo, HookChange, HookDecided, HookDecision, PluginState
-from hooks.pipeline.dispatch import Ask, Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome
+from hooks.pipeline.dispatch import Ask, Dispatch, Json, PayloadDocument, Verdict, VerdictOutcome, laid_out
 from hooks.pipeline.effective import payload_digest
 from hooks.pipeline.floor import Answer, said_in
 from hooks.pipeline.judging import ALLOW, NOT_ASKED, NOT_RUN, Decision, decision_on, kept, shown
@@ -68,6 +69,8 @@ class Deliberation:
 
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
+        self._fixed: PayloadDocument | None = None
+        self._laying_out = Lock()
         self._first: PayloadDocument | None = None
         self._now: PayloadDocument | None = None
         self._payload: HookPayload | None = None
@@ -82,8 +85,21 @@ class Deliberation:
     def document(self) -> PayloadDocument:
         """The payload as it stands."""
         if self._now is None:
-            self._now = self._first = self.dispatch.mask(self.dispatch.payload())
+            # An abandoned thread that looks late must not put the first payload in the place of a changed one.
+            with self._laying_out:
+                if self._now is None:
+                    self._now = self._first = self.dispatch.mask(laid_out(self._of_its_moment()))
         return self._now
+
+    def fix(self) -> None:
+        """Have the payload be of this moment, whenever it is laid out: whoever lets go of the loop does that before."""
+        if self._now is None:
+            self._of_its_moment()
+
+    def _of_its_moment(self) -> PayloadDocument:
+        if self._fixed is None:
+            self._fixed = self.dispatch.payload()
+        return self._fixed
 
     @property
     def first_document(self) -> PayloadDocument:

@@ -18,6 +18,19 @@ Json: TypeAlias = Any
 PayloadDocument: TypeAlias = dict[str, Json]
 """A payload as JSON: every field of the hook point's class, before any hook of this dispatch."""
 
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A value of a payload that is dear to lay out, and made of what never changes: the same whenever it is made."""
+
+    make: Callable[[], Json]
+
+
+def laid_out(document: PayloadDocument) -> PayloadDocument:
+    """The payload with all its values."""
+    return {name: value.make() if isinstance(value, Later) else value for name, value in document.items()}
+
+
 VerdictOutcome: TypeAlias = Literal["allow", "changed", "block", "ask", "error"]
 
 
@@ -47,9 +60,11 @@ def _hide_nothing(value: Json) -> Json:
 class Dispatch:
     """One question. `ordinal` counts the dispatches of the hook point in the attempt (from 1), the same after a crash.
 
-    `logged` are the hookDecided events of the attempt. `accepts` has the last word on a changed field whose value has
-    the right type: the reason why it cannot be used (an option the agent does not honour), or None. `mask` puts secrets
-    out of sight in whatever hooks are shown and whatever is recorded of them. Both may be called in a thread.
+    `payload` is called at the moment of asking; a value of it that is `Later` is laid out when somebody looks, perhaps
+    in a thread. `logged` are the hookDecided events of the attempt. `accepts` has the last word on a changed field
+    whose value has the right type: the reason why it cannot be used (an option the agent does not honour), or None.
+    `mask` puts secrets out of sight in whatever hooks are shown and whatever is recorded of them. Both may be called in
+    a thread.
     """
 
     hook: str

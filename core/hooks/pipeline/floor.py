@@ -48,7 +48,11 @@ class Floor(Protocol):
 
     @property
     def document(self) -> PayloadDocument:
-        """Made when it is first asked for; whoever lets go of the loop has asked before, since the run goes on then."""
+        """Laid out when it is first asked for."""
+        ...
+
+    def fix(self) -> None:
+        """Have the payload be of this moment: whoever lets go of the loop does that before, as the run goes on then."""
         ...
 
     @property
@@ -84,6 +88,9 @@ class Sealed:
     @property
     def is_over(self) -> bool:
         return self.heard is not None
+
+    def fix(self) -> None:
+        """It is given whole."""
 
     def invites(self, listener: Listener) -> bool:
         try:

@@ -17,7 +17,7 @@ from hooks.definition.model import AgentDeclaration, SubagentNode, Workflow, Wor
 from hooks.events.payloads import ComponentStarted, ErrorInfo, GenerationFinished
 from hooks.jsonio import canonical
 from hooks.kernel.state import AttemptState, RunState, Turn
-from hooks.pipeline.dispatch import Json, PayloadDocument
+from hooks.pipeline.dispatch import Json, Later, PayloadDocument
 
 Resolve: TypeAlias = Callable[[Json], Json]
 
@@ -40,6 +40,8 @@ class Occasion:
     node: WorkNode
     attempt: AttemptState
     resolve: Resolve
+    may_wait: bool = False
+    """Whether conversations may stand as `Later` in a payload."""
 
     @property
     def component(self) -> ComponentStarted:
@@ -161,6 +163,21 @@ _NO_REQUIREMENT: dict[str, Json] = {
     **dict.fromkeys(("check", "schema", "regex", "command", "python", "judge", "kind")),
     "settings": {},
 }
+
+
+def messages_of(occasion: Occasion, last: Turn | None) -> Json:
+    """The messages of a conversation as a value of a payload."""
+    return _laid_out(occasion, lambda: conversation(last, occasion.resolve))
+
+
+def context_of(occasion: Occasion, last: Turn | None) -> Json:
+    """A conversation as a value of a payload."""
+    return _laid_out(occasion, lambda: context_value(conversation(last, occasion.resolve)))
+
+
+def _laid_out(occasion: Occasion, make: Callable[[], Json]) -> Json:
+    """Turns never change, and there may be many of them: they need not be laid out before somebody looks."""
+    return Later(make) if occasion.may_wait else make()
 
 
 def conversation(last: Turn | None, resolve: Resolve) -> list[Json]:

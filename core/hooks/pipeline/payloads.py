@@ -21,10 +21,10 @@ from hooks.pipeline.payload_parts import (
     action_asking,
     action_fields,
     attempt_fields,
-    context_value,
-    conversation,
+    context_of,
     error_value,
     iso_time,
+    messages_of,
     output_value,
     requirement_value,
 )
@@ -35,7 +35,7 @@ def component_pre_execute(occasion: Occasion) -> PayloadDocument:
     component, resolve = occasion.component, occasion.resolve
     return {
         **_component_fields(occasion, HookType.COMPONENT_PRE_EXECUTE, occasion.attempt.component_at),
-        "context_view": conversation(occasion.attempt.before, resolve) if occasion.is_agent_step else None,
+        "context_view": messages_of(occasion, occasion.attempt.before) if occasion.is_agent_step else None,
         **{name: resolve(getattr(component, name)) for name in EXECUTION_FIELDS},
         "requirements": [requirement_value(requirement) for requirement in resolve(component.requirements)],
     }
@@ -52,8 +52,8 @@ def component_post_success(occasion: Occasion, event: ComponentSucceeded, at: in
         **_component_fields(occasion, HookType.COMPONENT_POST_SUCCESS, at),
         **({} if chosen is None else {"action": action_asking(occasion, resolve(chosen.started.prompt))}),
         "result": _result(occasion, event, chosen),
-        "context_before": context_value(conversation(attempt.before, resolve)),
-        "context_after": context_value(conversation(conversation_of(attempt, event.output), resolve)),
+        "context_before": context_of(occasion, attempt.before),
+        "context_after": context_of(occasion, conversation_of(attempt, event.output)),
         "generate_log": _generate_log(occasion, chosen) if chosen is not None else None,
         "sampling_results": [output_value(draw.finished, resolve) for draw in draws if draw.finished is not None]
         if is_agent_step
@@ -70,7 +70,7 @@ def component_post_error(occasion: Occasion, event: ComponentFailed, at: int) ->
         "error": error_value(event.error, occasion.resolve),
         "error_type": event.error.error_code,
         "stack_trace": event.stack_trace,
-        "context": context_value(conversation(occasion.attempt.before, occasion.resolve)),
+        "context": context_of(occasion, occasion.attempt.before),
         "model_options": effective_fields(occasion)["model_options"],
     }
 

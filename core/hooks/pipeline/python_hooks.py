@@ -60,7 +60,7 @@ class PythonHook:
             step = start(self._call(floor))
             if step.is_done:
                 return _as_answer(step.result)
-            _ = floor.document
+            floor.fix()
             return _as_answer(await finish(step, self.timeout_ms / 1000))
         except HookFault as fault:
             return fault

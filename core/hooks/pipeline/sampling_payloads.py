@@ -28,8 +28,7 @@ from hooks.pipeline.payload_parts import (
     action_fields,
     agent_named,
     attempt_fields,
-    context_value,
-    conversation,
+    context_of,
     error_value,
     output_value,
     requirement_value,
@@ -108,7 +107,7 @@ def sampling_loop_start(occasion: Occasion, event: SamplingLoopStarted, at: int)
         **_sampling_fields(occasion, HookType.SAMPLING_LOOP_START, at, ordinal=1),
         **action_fields(occasion),
         "strategy_name": event.strategy_name,
-        "context": context_value(conversation(occasion.attempt.before, occasion.resolve)),
+        "context": context_of(occasion, occasion.attempt.before),
         "requirements": requirements_value(occasion, event.requirements),
         "loop_budget": event.loop_budget,
     }
@@ -146,7 +145,7 @@ def sampling_repair(occasion: Occasion, draw: DrawState) -> PayloadDocument:
         "failed_result": output_value(draw.finished, resolve),
         "failed_validations": [result for result in _validations(occasion, draw) if not result["effective_passed"]],
         "repair_action": action_asking(occasion, resolve(draw.repair.prompt)),
-        "repair_context": context_value(conversation(turn_before(occasion, loop, after), resolve)),
+        "repair_context": context_of(occasion, turn_before(occasion, loop, after)),
         "repair_iteration": draw.number + 1,
     }
 
@@ -164,7 +163,7 @@ def sampling_loop_end(occasion: Occasion, event: SamplingLoopEnded, at: int) -> 
         "iterations_used": event.iterations,
         "final_result": None if chosen is None or chosen.finished is None else output_value(chosen.finished, resolve),
         "final_action": (action_fields(occasion) if chosen is None else _action_of(occasion, chosen))["action"],
-        "final_context": context_value(conversation(turn, resolve)),
+        "final_context": context_of(occasion, turn),
         "failure_reason": event.failure_reason,
         "all_results": [output_value(draw.finished, resolve) for draw in loop.answered if draw.finished is not None],
         "all_validations": [_validations(occasion, draw) for draw in loop.answered if draw.iteration is not None],
@@ -180,7 +179,7 @@ def generation_pre_call(occasion: Occasion, call: Call) -> PayloadDocument:
     is_draw = call.purpose == "draw"
     return {
         **_generation_fields(occasion, HookType.GENERATION_PRE_CALL, occasion.state.timestamp, call),
-        "context": context_value(conversation(turn, occasion.resolve) if is_draw else []),
+        "context": context_of(occasion, turn if is_draw else None),
         "model": getattr(agent_named(occasion, call.agent), "model", None),
         "prompt": call.prompt,
         "model_options": call.model_options,
@@ -228,7 +227,7 @@ def validation_pre_check(occasion: Occasion, draw: DrawState) -> PayloadDocument
         **_validation_fields(occasion, HookType.VALIDATION_PRE_CHECK, draw.finished_at, draw),
         "requirements": requirements_value(occasion, _started(occasion).requirements),
         "target": output_value(draw.finished, occasion.resolve),
-        "context": context_value(conversation(draw.before, occasion.resolve)),
+        "context": context_of(occasion, draw.before),
         "model_options": effective_fields(occasion)["model_options"],
     }
 

@@ -61,7 +61,7 @@ class HookAsker:
     def occasion(self, attempt: AttemptState) -> Occasion:
         node = self.recorder.state.definition_of(attempt)
         assert isinstance(node, SubagentNode | HostExecutorNode), "only steps have hook points"
-        return Occasion(self.recorder.state, self.definition, node, attempt, self.recorder.resolve)
+        return Occasion(self.recorder.state, self.definition, node, attempt, self.recorder.resolve, may_wait=True)
 
     def subject_of(self, node_id: str | None) -> Subject:
         return subject_of(self.definition, self.recorder.state, node_id)

@@ -38,10 +38,7 @@ class LoopPoints:
     def __init__(self, points: HookPoints, attempt: AttemptState) -> None:
         self._points = points
         self._attempt = attempt
-
-    @property
-    def occasion(self) -> Occasion:
-        return self._points.occasion(self._attempt)
+        self.occasion: Occasion = points.occasion(attempt)
 
     @property
     def _loop(self) -> LoopState:
