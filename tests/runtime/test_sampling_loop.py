@@ -222,7 +222,7 @@ def test_a_verdict_that_a_hook_turned_says_who_did(runs: Runs, tmp_path: Path) -
     (tmp_path / "turn.py").write_text(
         "from hooks import modify\n"
         "def f(payload):\n"
-        "    plain = [result.model_dump(mode='json', by_alias=True) for result in payload.results]\n"
+        "    plain = [result.model_dump() for result in payload.results]\n"
         "    return modify(results=[{**result, 'effective_passed': True} for result in plain])\n"
         "def g(payload):\n"
         "    assert (payload.all_validations_passed, payload.passed_count) == (True, 1)\n"

@@ -23,6 +23,7 @@ def judged(text: str, value: Any = None, *, reason: str | None = None) -> RawVer
         ('{"passed": true, "score": 0.9, "reason": "Good."}', RawVerdict(True, 0.9, "Good.")),
         ('{"passed": true}', RawVerdict(True)),
         ('{"score": 0.6}', RawVerdict(True, 0.6)),
+        ('{"passed": true, "score": 0.1, "reason": "Fine."}', RawVerdict(False, 0.1, "Fine.")),
         ('{"score": 0.5}', RawVerdict(False, 0.5, "the judge critic gives 0.5; 0.6 is asked for")),
         ('{"passed": null, "score": 1, "reason": null}', RawVerdict(True, 1.0)),
         ('{"passed": false, "score": 0.9, "reason": "Vague."}', RawVerdict(False, 0.9, "Vague.")),

@@ -19,7 +19,15 @@ class FrozenModel(BaseModel):
     """Base of payloads and of what they hold."""
 
     # Strict: a hook that answers "yes" where true is meant has made a mistake, and is told.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, protected_namespaces=(), validate_by_name=False)
+    # And what it dumps reads like the JSON it was read from (`schema`), so that it can be handed back.
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=True,
+        protected_namespaces=(),
+        validate_by_name=False,
+        serialize_by_alias=True,
+    )
 
 
 class Message(FrozenModel):

@@ -42,7 +42,10 @@ def judge_prompt(prompt: str, output_text: str) -> str:
 
 
 def judge_verdict(requirement: Requirement, answer: Answer) -> RawVerdict:
-    """What the judge's answer says: `passed`, or a score that reaches the threshold. Raises CannotEvaluateError."""
+    """What the judge's answer says: that it `passed`, with a score that reaches the threshold, as far as it says either.
+
+    Raises CannotEvaluateError.
+    """
     assert requirement.judge is not None
     said = _said(requirement, answer)
     passed, score, reason = said.get("passed"), said.get("score"), said.get("reason")
@@ -50,10 +53,11 @@ def judge_verdict(requirement: Requirement, answer: Answer) -> RawVerdict:
         raise _garbled(requirement, answer, "`passed` is neither true nor false")
     if score is not None and not _is_score(score):
         raise _garbled(requirement, answer, "`score` is no number from 0 to 1")
-    if passed is None:
-        if score is None:
-            raise _garbled(requirement, answer, "it has neither `passed` nor `score`")
-        passed = score >= requirement.judge.threshold
+    if passed is None and score is None:
+        raise _garbled(requirement, answer, "it has neither `passed` nor `score`")
+    # The threshold is the author's word: a judge that lets pass what it rates below has not met it.
+    reaches = score is None or score >= requirement.judge.threshold
+    passed = reaches if passed is None else passed and reaches
     score = None if score is None else float(score)
     told = reason.strip() if isinstance(reason, str) else ""
     if passed:
