@@ -42,7 +42,7 @@ def judge_prompt(prompt: str, output_text: str) -> str:
 
 
 def judge_verdict(requirement: Requirement, answer: Answer) -> RawVerdict:
-    """What the judge's answer says: that it `passed`, with a score that reaches the threshold, as far as it says either.
+    """What the judge says: that the answer `passed`, with a score that reaches the threshold, as far as it says either.
 
     Raises CannotEvaluateError.
     """
