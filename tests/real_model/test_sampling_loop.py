@@ -80,6 +80,7 @@ def test_an_answer_that_is_refused_is_asked_for_again_and_its_form_and_price_are
     assert answered[0]["usage"]["prompt_tokens"] < answered[1]["usage"]["prompt_tokens"]
     assert [draw["passed"] for draw in payloads(cli, "samplingIteration")] == [False, True]
     assert cli.hooks("verify", "r").code == 0
+    assert cli.hooks("replay", "r").code == 0
     draws = cli.hooks("show", "r", "--node", "draft", "--json").document["sampling"]["draws"]
     assert [(draw["passed"], draw["chosen"], draw["model"]) for draw in draws] == [
         (False, False, "smollm2"),

@@ -127,7 +127,7 @@ BLOCKED = [
     (point, draw, strategy)
     for point in ("sampling_loop_start", *OF_A_DRAW, "sampling_repair", "sampling_loop_end")
     for draw in (1, 2)
-    for strategy in ("repair_template", "best_of")
+    for strategy in STRATEGIES
     if draw == 1 or point in (*OF_A_DRAW, "sampling_repair")
 ]
 
@@ -351,8 +351,9 @@ def test_a_call_that_may_pass_is_made_again_in_the_same_loop(runs: Runs, tmp_pat
 
 
 @pytest.mark.parametrize(("error_class", "calls"), [("retryable", 3), ("userFault", 2), ("fatal", 2)])
+@pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_error_in_the_middle_ends_the_loop_and_not_the_attempts(
-    runs: Runs, tmp_path: Path, error_class: str, calls: int
+    runs: Runs, tmp_path: Path, strategy: str, error_class: str, calls: int
 ) -> None:
     """The tries are those of the call: a new attempt would only make more of them."""
     writer = scripted(tmp_path, "writer", ["bad", *[failing(error_class)] * 9])
@@ -360,7 +361,7 @@ def test_an_error_in_the_middle_ends_the_loop_and_not_the_attempts(
         "a",
         agent="writer",
         requirements=[GOOD],
-        sampling=Sampling(loop_budget=4),
+        sampling=Sampling(strategy=strategy, loop_budget=4),
         retry=Retry(max_attempts=2, base_ms=1),
     )
 
