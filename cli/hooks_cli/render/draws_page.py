@@ -21,7 +21,7 @@ def draws_word(document: dict[str, Any]) -> str:
 def draws_page(sampling: dict[str, Any]) -> str:
     """The loop of a step; empty for one plain answer, of which its output tells all."""
     draws = sampling["draws"]
-    if len(draws) == 1 and not _has_more_to_tell(draws[0]) and not sampling["removed"]:
+    if sampling["success"] and len(draws) == 1 and not _has_more_to_tell(draws[0]) and not sampling["removed"]:
         return ""
     head = f"{_loop(sampling)}\n" + "".join(f"  {_removed(each)}\n" for each in sampling["removed"])
     is_over = sampling["success"] is not None
