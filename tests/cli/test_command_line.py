@@ -14,7 +14,7 @@ from tests.cli.command import CommandLine
         (["xyzzy"], 2, "There is no command `xyzzy`."),
         (["ls", "--jsn"], 2, "Did you mean `--json`?"),
         (["run"], 2, "Missing argument 'FILE'"),
-        (["replay", "last"], 2, "`hooks replay` is not supported yet."),
+        (["report", "last"], 2, "`hooks report` is not supported yet."),
         (["run", "greeting.yaml", "--detach"], 2, "--detach is not supported yet."),
         (["run", "greeting.yaml", "--accept", "failed"], 2, "--accept 'failed' is none of waiting,"),
         (["run", "greeting.yaml", "--timeout", "soon"], 2, "--timeout soon"),
