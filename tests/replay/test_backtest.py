@@ -149,6 +149,18 @@ def test_a_change_before_its_occasion_that_would_not_be_made_is_told(runs: Runs,
     assert said(backtested(runs, lenient)) == [("generation_pre_call", "would_allow", False)]
 
 
+@pytest.mark.parametrize("point", ["generation_pre_call", "validation_pre_check"])
+def test_a_call_or_check_that_was_stopped_is_told_though_nobody_can_be_asked_about_it(
+    runs: Runs, tmp_path: Path, point: str
+) -> None:
+    strict = hook_of(tmp_path, "    return block('no')", point)
+    runs.run(agent_step("a", requirements=[GOOD]), hook_entries=[strict])
+    elsewhere = hook_of(tmp_path, "    return None", "component_pre_execute", name="elsewhere")
+
+    assert said(backtested(runs, elsewhere)) == [(point, "would_allow", False)]
+    assert said(backtested(runs, strict)) == [(point, "unknown", False)]
+
+
 def test_what_is_the_same_makes_nothing_after_it_assumed(runs: Runs, tmp_path: Path) -> None:
     same = hook_of(tmp_path, "    return modify(loop_budget=2)", "sampling_loop_start")
     runs.run(agent_step("a"), hook_entries=[same])

@@ -72,6 +72,9 @@ class Totals:
             of_plugin[finding.said] = of_plugin.get(finding.said, 0) + 1
 
 
+_ASKED_BEFORE = frozenset({HookType.GENERATION_PRE_CALL, HookType.VALIDATION_PRE_CHECK})
+"""Where the event that is the occasion comes after the answer of the hooks, and not at all after a "no"."""
+
 _Key: TypeAlias = tuple[str | None, str, int]
 
 
@@ -129,6 +132,8 @@ class Backtest:
                 found += await self._ask(event, moment)
             if self._gates.keys() != self._state.waits.keys():
                 self._gates = dict(self._state.waits)
+        found += self._never_reached()
+        found.sort(key=lambda finding: finding.seq)
         for finding in found:
             self.totals.count(finding)
         return [finding for finding in found if finding.said != "same"]
@@ -196,6 +201,17 @@ class Backtest:
             for finding in (opened.finding, *opened.follows):
                 finding.said = "same"
 
+    def _never_reached(self) -> Iterator[Finding]:
+        """The calls and checks that were stopped then: there is no event of them, and so no payload to ask about."""
+        for seq, decided in self._said_before.values():
+            point = HookType(decided.hook)
+            if point not in _ASKED_BEFORE or decided.verdict not in ("block", "error", "ask"):
+                continue
+            finding = self._would_allow(seq, decided)
+            if self._pipeline.listens(point, subject_of(self._workflow, self._state, decided.node_id)):
+                finding.said = "unknown"
+            yield finding
+
     def _would_allow(self, seq: int, decided: HookDecided) -> Finding:
         point, said_then = HookType(decided.hook), f"was: {decided.verdict}"
         finding = Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
@@ -210,7 +226,7 @@ class Backtest:
             (finding.activity_id is not None and finding.activity_id == earlier.activity_id)
             or finding.node_id in downstream
             for earlier, downstream in self._differences
-            if earlier.said != "same"
+            if earlier.said != "same" and earlier.seq <= finding.seq
         )
 
     def _note_difference(self, finding: Finding) -> None:
