@@ -150,6 +150,23 @@ def test_the_page_has_a_draw_that_is_under_way(cli: CommandLine) -> None:
     assert page[head + 2].split()[:3] == ["1", "under", "way"]
 
 
+def test_the_page_says_where_a_python_agent_raised(cli: CommandLine) -> None:
+    cli.write("boom.py", "def answer(prompt):\n    return {}[prompt]\n")
+    cli.write(
+        "a.yaml",
+        "workflow_id: w\nversion: 1\nagents: {boom: {kind: python, callable: './boom.py:answer'}}\n"
+        "nodes: {a: {agent: boom, prompt: hm}}\n",
+    )
+    assert cli.hooks("run", "a.yaml", "--run-id", "r", "-q").code == 1
+
+    page = cli.hooks("show", "r", "--node", "a").out.splitlines()
+
+    said = page.index("    call 1: KeyError: Agent boom: KeyError: 'hm'")
+    assert 'boom.py", line 2, in answer' in "".join(page[said + 1 : said + 3])
+    (error,) = cli.hooks("show", "r", "--node", "a", "--json").document["sampling"]["draws"][0]["errors"]
+    assert error["stack_trace"].startswith("Traceback ")
+
+
 def test_the_page_of_a_run_counts_the_draws(drawing: CommandLine) -> None:
     drawn(drawing, ["much too long", "good"], [0.9, 0.8])
 

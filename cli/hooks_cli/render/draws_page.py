@@ -8,6 +8,7 @@ from typing import Any
 from hooks_cli.render.text import duration, neutralise, one_line, table
 
 _WIDTH = 200
+_PLACES = 2
 
 
 def draws_word(document: dict[str, Any]) -> str:
@@ -87,10 +88,18 @@ def _tokens(usage: dict[str, Any] | None) -> str:
 def _remarks(draw: dict[str, Any]) -> Iterator[str]:
     for error in draw["errors"]:
         yield f"call {error['call']}: {error['errorCode']}: {error['errorMessage']}"
+        yield from _raised_at(error["stack_trace"])
     yield from map(_removed, draw["removed"])
     for verdict in draw["validations"]:
         if remark := _verdict(verdict):
             yield remark
+
+
+def _raised_at(trace: str) -> list[str]:
+    """The innermost places of a Python traceback; what a process wrote to stderr, `logs --stderr` has."""
+    if not trace.startswith("Traceback "):
+        return []
+    return [line for line in trace.splitlines() if line.startswith('  File "')][-_PLACES:]
 
 
 def _removed(removed: dict[str, Any]) -> str:
