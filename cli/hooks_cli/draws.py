@@ -137,7 +137,11 @@ def _draw_document(view: RunView, drawn: DrawnAttempt, draw: DrawState) -> Docum
         "latency_ms": None if finished is None else finished.latency_ms,
         "finish_reason": None if finished is None else finished.finish_reason,
         "errors": [
-            {"call": number, **(error_document(call.finished.error) or {})}
+            {
+                "call": number,
+                **(error_document(call.finished.error) or {}),
+                "stack_trace": call.finished.stack_trace,
+            }
             for number, call in sorted(drawn.calls.items())
             if call.started.draw == draw.number and call.finished is not None and call.finished.error is not None
         ],

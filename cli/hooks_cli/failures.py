@@ -28,7 +28,7 @@ EXIT_CODES = {
     6: "busy: another driver holds the run",
     7: "no such run, node or gate; ambiguous; too late",
     8: "pending or interrupted: tick or recover later",
-    9: "integrity: damaged log",
+    9: "integrity: damaged log, replay differs",
     10: "an effect is in doubt: resolve",
     70: "internal error",
     74: "disk, lock or sync failed",

@@ -121,6 +121,52 @@ def test_the_page_of_a_step_has_a_row_for_each_draw(drawing: CommandLine) -> Non
     assert rows[4][:5] == ["2", "passed,", "chosen", "1.8", "-"]
 
 
+def test_the_page_has_the_draw_that_could_not_be_checked(cli: CommandLine) -> None:
+    cli.write(
+        "a.yaml",
+        "workflow_id: w\nversion: 1\nagents: {cat: {kind: command, argv: [cat]}}\n"
+        "nodes: {a: {agent: cat, prompt: hm, requirements: [{name: short, check: output.size < 3}]}}\n",
+    )
+    assert cli.hooks("run", "a.yaml", "--run-id", "r", "-q").code == 1
+
+    page = cli.hooks("show", "r", "--node", "a").out.splitlines()
+
+    (head,) = [line for line in page if line.startswith("RejectionSamplingStrategy")]
+    assert head.startswith("RejectionSamplingStrategy, 1 of 1 draw; none was chosen: The requirement 'short' cannot be")
+    assert page[page.index(head) + 2].split()[:3] == ["1", "not", "counted"]
+
+
+def test_the_page_has_a_draw_that_is_under_way(cli: CommandLine) -> None:
+    cli.write(
+        "a.yaml",
+        "workflow_id: w\nversion: 1\nagents: {slow: {kind: command, argv: [sleep, '60']}}\n"
+        "nodes: {a: {agent: slow, prompt: hm, sampling: {loop_budget: 2}}}\n",
+    )
+    assert cli.hooks("run", "a.yaml", "--run-id", "r", "-q", "--timeout", "1s").code == 124
+
+    page = cli.hooks("show", "r", "--node", "a").out.splitlines()
+
+    head = page.index("RejectionSamplingStrategy, 1 of 2 draws")
+    assert page[head + 2].split()[:3] == ["1", "under", "way"]
+
+
+def test_the_page_says_where_a_python_agent_raised(cli: CommandLine) -> None:
+    cli.write("boom.py", "def answer(prompt):\n    return {}[prompt]\n")
+    cli.write(
+        "a.yaml",
+        "workflow_id: w\nversion: 1\nagents: {boom: {kind: python, callable: './boom.py:answer'}}\n"
+        "nodes: {a: {agent: boom, prompt: hm}}\n",
+    )
+    assert cli.hooks("run", "a.yaml", "--run-id", "r", "-q").code == 1
+
+    page = cli.hooks("show", "r", "--node", "a").out.splitlines()
+
+    said = page.index("    call 1: KeyError: Agent boom: KeyError: 'hm'")
+    assert 'boom.py", line 2, in answer' in "".join(page[said + 1 : said + 3])
+    (error,) = cli.hooks("show", "r", "--node", "a", "--json").document["sampling"]["draws"][0]["errors"]
+    assert error["stack_trace"].startswith("Traceback ")
+
+
 def test_the_page_of_a_run_counts_the_draws(drawing: CommandLine) -> None:
     drawn(drawing, ["much too long", "good"], [0.9, 0.8])
 

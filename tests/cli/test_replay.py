@@ -54,6 +54,27 @@ def test_a_changed_definition_parts_from_the_run_at_an_event(notes: CommandLine)
     assert not run["same"]
 
 
+def test_a_step_that_would_be_given_something_else_is_told(notes: CommandLine) -> None:
+    notes.write("changed.yaml", WORKFLOW.replace("echo, hello", "echo, goodbye"))
+
+    ended = notes.hooks("replay", "one", "--workflow", "changed.yaml")
+
+    assert ended.code == 9
+    assert ended.out.splitlines()[-1] == "one: event 3 is attemptCreated of say; its input would be different"
+
+
+def test_all_runs_are_those_of_the_changed_workflow(notes: CommandLine) -> None:
+    notes.write("other.yaml", WORKFLOW.replace("workflow_id: notes", "workflow_id: other"))
+    assert notes.hooks("run", "other.yaml", "--run-id", "three", "-q").code == 0
+
+    ended = notes.hooks("replay", "--all", "--workflow", "other.yaml")
+
+    assert (ended.code, [line.split(": ")[0] for line in ended.out.splitlines() if ": " in line]) == (0, ["three"])
+    named = notes.hooks("replay", "one", "--workflow", "other.yaml")
+    assert named.code == 9
+    assert "one: event 1 is runCreated, which could not be: the run is of workflow 'notes', not 'other'" in named.out
+
+
 def test_a_policy_is_tested_on_every_run_and_nothing_is_done(notes: CommandLine) -> None:
     (log,) = notes.directory.rglob("one/events.jsonl")
     before = log.read_bytes()
@@ -84,6 +105,13 @@ def test_the_document_has_every_finding(notes: CommandLine) -> None:
         "plugin": "no-files",
         "reason": "exit 2: no files",
     }
+
+
+def test_one_run_is_counted_as_one(notes: CommandLine) -> None:
+    total = notes.hooks("replay", "one", "--hooks", "policy.yaml").out.splitlines()[-2]
+
+    assert total.startswith("1 run, ")
+    assert total.endswith(" events, 1 point asked: 1 run differs, 1 would be stopped")
 
 
 def test_a_policy_with_nothing_to_say_is_exit_0(notes: CommandLine) -> None:

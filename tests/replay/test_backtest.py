@@ -13,6 +13,7 @@ from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.runtime.replaying import Backtested, backtest_run
 from tests.runtime.runs import Runs, agent_step, append
 from tests.runtime.scripted import looking, scripted
+from tests.runtime.test_gates_and_loops import answer
 from tests.runtime.test_sampling_loop import GOOD
 
 
@@ -103,6 +104,89 @@ def test_a_policy_that_was_there_says_the_same(runs: Runs, tmp_path: Path) -> No
 
     assert result.findings == []
     assert result.totals.asked == 1
+
+
+@pytest.mark.parametrize(
+    ("point", "body"),
+    [
+        ("generation_pre_call", "    return modify(prompt=payload.prompt + ' Softly.')"),
+        ("validation_pre_check", "    return modify(requirements=[])"),
+        ("component_pre_execute", "    return modify(model_options={})"),
+    ],
+)
+def test_a_policy_whose_answer_stands_before_its_occasion_says_the_same(
+    runs: Runs, tmp_path: Path, point: str, body: str
+) -> None:
+    """A call and a check are logged as they were permitted: what hooks said of them stands before."""
+    writer = scripted(tmp_path, "writer", ["bad", "good"])
+    policy = hook_of(tmp_path, body, point)
+    runs.run(
+        agent_step("a", "Say.", agent="writer", requirements=[GOOD], sampling=Sampling(loop_budget=2)),
+        agents=[writer],
+        hook_entries=[policy],
+    )
+
+    assert said(backtested(runs, policy)) == []
+
+
+def test_a_question_that_a_person_has_answered_is_the_same(runs: Runs, tmp_path: Path) -> None:
+    policy = hook_of(tmp_path, "    return ask('costly')", "generation_pre_call")
+    runs.run(agent_step("a"), hook_entries=[policy])
+    answer(runs, approved=True)
+    runs.recover()
+
+    result = backtested(runs, policy)
+
+    assert said(result) == []
+    assert not result.stops
+
+
+def test_a_change_before_its_occasion_that_would_not_be_made_is_told(runs: Runs, tmp_path: Path) -> None:
+    policy = hook_of(tmp_path, "    return modify(prompt=payload.prompt + ' Softly.')", "generation_pre_call")
+    runs.run(agent_step("a"), hook_entries=[policy])
+    lenient = hook_of(tmp_path, "    return None", "generation_pre_call", name="lenient")
+
+    assert said(backtested(runs, lenient)) == [("generation_pre_call", "would_allow", False)]
+
+
+@pytest.mark.parametrize("point", ["generation_pre_call", "validation_pre_check"])
+def test_a_call_or_check_that_was_stopped_is_told_though_nobody_can_be_asked_about_it(
+    runs: Runs, tmp_path: Path, point: str
+) -> None:
+    strict = hook_of(tmp_path, "    return block('no')", point)
+    runs.run(agent_step("a", requirements=[GOOD]), hook_entries=[strict])
+    elsewhere = hook_of(tmp_path, "    return None", "component_pre_execute", name="elsewhere")
+
+    assert said(backtested(runs, elsewhere)) == [(point, "would_allow", False)]
+    assert said(backtested(runs, strict)) == [(point, "unknown", False)]
+
+
+def test_what_is_the_same_makes_nothing_after_it_assumed(runs: Runs, tmp_path: Path) -> None:
+    same = hook_of(tmp_path, "    return modify(loop_budget=2)", "sampling_loop_start")
+    runs.run(agent_step("a"), hook_entries=[same])
+    new = hook_of(tmp_path, "    return block('no')", "generation_post_call", name="new")
+
+    assert said(backtested(runs, same, new)) == [("generation_post_call", "would_block", False)]
+
+
+def test_what_would_be_allowed_makes_what_comes_after_it_assumed(runs: Runs, tmp_path: Path) -> None:
+    strict = hook_of(tmp_path, "    return modify(loop_budget=2)", "sampling_loop_start")
+    runs.run(agent_step("a"), hook_entries=[strict])
+    body = "    return block('no') if payload.hook == 'generation_post_call' else None"
+    other = hook_of(tmp_path, body, "sampling_loop_start", "generation_post_call", name="other")
+
+    assert said(backtested(runs, other)) == [
+        ("sampling_loop_start", "would_allow", False),
+        ("generation_post_call", "would_block", True),
+    ]
+
+
+def test_a_block_that_was_there_leaves_nothing_unknown(runs: Runs, tmp_path: Path) -> None:
+    policy = hook_of(tmp_path, "    return block('no')", "component_pre_execute")
+    heard = hook_of(tmp_path, "    return None", "component_post_error", name="heard")
+    runs.run(agent_step("a"), hook_entries=[policy, heard])
+
+    assert said(backtested(runs, policy, heard)) == []
 
 
 def test_a_policy_that_would_let_pass_what_was_stopped_is_told(runs: Runs, tmp_path: Path) -> None:

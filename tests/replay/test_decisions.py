@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from hooks.definition.model import Node, Retry, Sampling, Workflow
+from hooks.definition.model import AgentDeclaration, CommandAgent, Judge, Node, Requirement, Retry, Sampling, Workflow
 from hooks.events.payloads import RetryScheduled
 from hooks.kernel.decide import decide
 from hooks.replay import decisions
 from hooks.runtime.reading import read_run
 from hooks.runtime.replaying import replay_run
-from tests.runtime.runs import Runs, agent_step, sh
+from tests.runtime.runs import CAT, Runs, agent_step, sh
 from tests.runtime.scripted import failing, scripted
 from tests.runtime.test_sampling_loop import GOOD
 
@@ -69,6 +70,50 @@ def test_a_definition_without_a_node_cannot_have_its_events(runs: Runs) -> None:
     ((event, instead),) = differences(runs, with_nodes(runs, agent_step("a")))
     assert event == "attemptCreated"
     assert instead == ("runSucceeded",)
+
+
+@pytest.mark.parametrize(
+    ("fields", "changed"),
+    [
+        ({"prompt": "Something else."}, ("prompt",)),
+        ({"requirements": [GOOD]}, ("requirements",)),
+        ({"sampling": Sampling(loop_budget=2)}, ("sampling",)),
+        ({"description": "the same", "timeout_ms": 90_000, "retry": Retry(max_attempts=5)}, None),
+    ],
+)
+def test_a_definition_that_gives_a_step_something_else_to_do_parts_where_that_is_begun(
+    runs: Runs, fields: dict[str, Any], changed: tuple[str, ...] | None
+) -> None:
+    first, second = agent_step("a"), agent_step("b", depends=["a"])
+    runs.run(first, second)
+
+    steps = replay_run(runs.directory, with_nodes(runs, first, msgspec.structs.replace(second, **fields)))
+
+    assert [
+        (divergence.event.payload.type, divergence.changed) for _, divergence in steps if divergence is not None
+    ] == ([] if changed is None else [("attemptCreated", changed)])
+
+
+def test_a_definition_whose_agent_or_judge_is_another_parts_where_its_step_is_begun(runs: Runs, tmp_path: Path) -> None:
+    judge = Requirement(name="fine", judge=Judge(agent="critic", prompt="Is it?"))
+    critic = scripted(tmp_path, "critic", ['{"passed": true}'])
+    runs.run(agent_step("a", requirements=[judge]), agents=[CAT, critic])
+    own = read_run(runs.directory).definition
+
+    def parts(*agents: AgentDeclaration) -> list[tuple[str, ...]]:
+        steps = replay_run(runs.directory, msgspec.structs.replace(own, agents=list(agents)))
+        return [divergence.changed for _, divergence in steps if divergence is not None]
+
+    assert parts(CAT, critic) == []
+    assert parts(CommandAgent(name="cat", argv=["rev"]), critic) == [("agent",)]
+    assert parts(CAT, CommandAgent(name="critic", argv=["rev"])) == [("requirements",)]
+
+
+def test_a_run_of_another_workflow_parts_at_once(runs: Runs) -> None:
+    runs.run(agent_step("a"))
+
+    ((event, _),) = differences(runs, msgspec.structs.replace(read_run(runs.directory).definition, workflow_id="other"))
+    assert event == "runCreated"
 
 
 def test_a_program_that_decides_otherwise_is_found(runs: Runs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -216,6 +216,42 @@ def test_the_schema_of_a_step_is_checked_whatever_a_hook_does(runs: Runs, tmp_pa
     assert runs.only(NodeFailed).error.error_message.startswith("output_schema: the answer is not JSON")
 
 
+@pytest.mark.parametrize("first", ["no json", {"name": "x"}])
+def test_what_cannot_be_checked_of_an_answer_that_is_not_of_the_promised_form_has_failed_with_it(
+    runs: Runs, tmp_path: Path, first: object
+) -> None:
+    writer = scripted(tmp_path, "writer", [first, {"title": "short"}])
+    step = agent_step(
+        "a",
+        agent="writer",
+        output_schema={"type": "object", "required": ["title"]},
+        requirements=[Requirement(name="short", check="size(output.title) <= 60", reason="It is too long.")],
+        sampling=Sampling(strategy="repair_template", loop_budget=2),
+    )
+
+    assert runs.run(step, agents=[writer]).output() == {"a": {"title": "short"}}
+    refused, _ = (event.payload for event in runs.events if isinstance(event.payload, SamplingIteration))
+    assert [(each.requirement, each.effective_passed) for each in refused.validations] == [
+        ("output_schema", False),
+        ("short", False),
+    ]
+    assert refused.validations[1].reason == "not checked: the answer is not of the form that output_schema says"
+
+
+def test_what_cannot_be_checked_of_an_answer_of_the_promised_form_is_an_error(runs: Runs, tmp_path: Path) -> None:
+    writer = scripted(tmp_path, "writer", [{"title": "short"}])
+    step = agent_step(
+        "a",
+        agent="writer",
+        output_schema={"type": "object"},
+        requirements=[Requirement(name="short", check="size(output.subject) <= 60")],
+        sampling=Sampling(loop_budget=2),
+    )
+
+    assert runs.run(step, agents=[writer]).status.exit_code == 1
+    assert runs.only(NodeFailed).error.error_code == "RequirementError"
+
+
 def test_a_verdict_that_a_hook_turned_says_who_did(runs: Runs, tmp_path: Path) -> None:
     writer = scripted(tmp_path, "writer", ["bad"])
     step = agent_step("a", agent="writer", requirements=[GOOD])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,7 +16,7 @@ from hooks.errors import CorruptRunError, HooksError, UsageError
 from hooks.events.payloads import HookSetMember
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.runtime.replaying import Backtested, backtest_run, replay_run
-from hooks.storage.run_directory import RunDirectory
+from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
@@ -50,16 +51,26 @@ def replay(
 
     Without more: is every decision of the log one that would be made again? Exits 9 at the first that is not.
 
+    --workflow F: where does a changed definition part from the run? With --all, from each run of that workflow. Exits 9
+    at the first decision it would not make, or step it would give something else to do.
+
     --hooks F: a policy tested on history. At each point of each run, what would these hooks have blocked, asked or
     changed? Exits 3 if something that went on would now be stopped. What comes after a difference is `assumed`.
     """
     if hooks and workflow is not None:
         raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
-    directories = select(runs_directory(runs_dir), runs, every=every, meant=any_run)
+    changed = None if workflow is None else read_workflow_file(workflow, load_config(Path.cwd(), os.environ))
+    meant = any_run if changed is None else partial(_may_be_of, changed.workflow_id)
+    directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
     if hooks:
         return _backtest(directories, hooks, as_json=as_json)
-    changed = None if workflow is None else read_workflow_file(workflow, load_config(Path.cwd(), os.environ))
     return _decisions(directories, changed, as_json=as_json, with_timeline=len(directories) == 1)
+
+
+def _may_be_of(workflow_id: str, directory: RunDirectory) -> bool:
+    """Whether a run is of the workflow, or too damaged to say: that is told when it is read."""
+    first = directory.first_event()
+    return first is None or is_of_workflow(first, workflow_id)
 
 
 def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool) -> int:

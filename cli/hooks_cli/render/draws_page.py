@@ -8,6 +8,7 @@ from typing import Any
 from hooks_cli.render.text import duration, neutralise, one_line, table
 
 _WIDTH = 200
+_PLACES = 2
 
 
 def draws_word(document: dict[str, Any]) -> str:
@@ -21,7 +22,7 @@ def draws_word(document: dict[str, Any]) -> str:
 def draws_page(sampling: dict[str, Any]) -> str:
     """The loop of a step; empty for one plain answer, of which its output tells all."""
     draws = sampling["draws"]
-    if len(draws) == 1 and not _has_more_to_tell(draws[0]) and not sampling["removed"]:
+    if sampling["success"] and len(draws) == 1 and not _has_more_to_tell(draws[0]) and not sampling["removed"]:
         return ""
     head = f"{_loop(sampling)}\n" + "".join(f"  {_removed(each)}\n" for each in sampling["removed"])
     is_over = sampling["success"] is not None
@@ -87,10 +88,18 @@ def _tokens(usage: dict[str, Any] | None) -> str:
 def _remarks(draw: dict[str, Any]) -> Iterator[str]:
     for error in draw["errors"]:
         yield f"call {error['call']}: {error['errorCode']}: {error['errorMessage']}"
+        yield from _raised_at(error["stack_trace"])
     yield from map(_removed, draw["removed"])
     for verdict in draw["validations"]:
         if remark := _verdict(verdict):
             yield remark
+
+
+def _raised_at(trace: str) -> list[str]:
+    """The innermost places of a Python traceback; what a process wrote to stderr, `logs --stderr` has."""
+    if not trace.startswith("Traceback "):
+        return []
+    return [line for line in trace.splitlines() if line.startswith('  File "')][-_PLACES:]
 
 
 def _removed(removed: dict[str, Any]) -> str:

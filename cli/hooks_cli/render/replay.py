@@ -66,6 +66,7 @@ def decisions_document(run_id: str, steps: Steps) -> dict[str, Any]:
                     "would_be": [
                         {"type": payload.type, **msgspec.to_builtins(payload)} for payload in divergence.enabled
                     ],
+                    "changed": list(divergence.changed),
                     "text": _told(divergence),
                 },
             }
@@ -79,6 +80,8 @@ def _told(divergence: Divergence) -> str:
     recorded = f"event {event.seq} is {_named(event.payload)}"
     if divergence.reason is not None:
         return f"{recorded}, which could not be: {divergence.reason}"
+    if divergence.changed:
+        return f"{recorded}; its {' and '.join(divergence.changed)} would be different"
     if not divergence.enabled:
         return f"{recorded}; nothing would be decided there"
     return f"{recorded}; it would be {', or '.join(_named(payload) for payload in divergence.enabled[:3])}"
@@ -143,12 +146,16 @@ def totals_lines(done: list[Backtested]) -> Iterator[str]:
     different = sum(bool(tested.findings) for tested in done)
     stopped = sum(tested.stops for tested in done)
     yield (
-        f"{len(done)} runs, {total.events} events, {total.asked} points asked: "
-        f"{different} runs differ, {stopped} would be stopped\n"
+        f"{_counted(len(done), 'run')}, {_counted(total.events, 'event')}, {_counted(total.asked, 'point')} asked: "
+        f"{_counted(different, 'run')} {'differs' if different == 1 else 'differ'}, {stopped} would be stopped\n"
     )
     for plugin, said in sorted(total.by_plugin.items()):
         counts = ", ".join(f"{_WORDS[word]} {count}" for word, count in sorted(said.items()))
         yield f"  {neutralise(plugin)}: {counts}\n"
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def backtest_document(done: list[Backtested], code: int) -> dict[str, Any]:

@@ -72,6 +72,22 @@ class Totals:
             of_plugin[finding.said] = of_plugin.get(finding.said, 0) + 1
 
 
+_ASKED_BEFORE = frozenset({HookType.GENERATION_PRE_CALL, HookType.VALIDATION_PRE_CHECK})
+"""Where the event that is the occasion comes after the answer of the hooks, and not at all after a "no"."""
+
+_Key: TypeAlias = tuple[str | None, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    """What hooks say at a point, as long as it is not known whether they said so then."""
+
+    finding: Finding
+    verdict: Verdict
+    follows: list[Finding]
+    """What only this answer would reach."""
+
+
 Accepts: TypeAlias = Callable[[Moment, str, Json], str | None]
 
 
@@ -95,10 +111,12 @@ class Backtest:
         self._mask = mask
         self._accepts = accepts
         self._gates: dict[str, WaitState] = {}
-        self._asked: set[tuple[str | None, str, int]] = set()
-        self._open: dict[tuple[str | None, str, int], tuple[Finding, Verdict]] = {}
-        self._changed_activities: set[str] = set()
-        self._changed_nodes: set[str] = set()
+        self._asked: set[_Key] = set()
+        self._open: dict[_Key, _Opened] = {}
+        self._said_before: dict[_Key, tuple[int, HookDecided]] = {}
+        """What was said of a call or a check then: it stands before the event that permits or tells it."""
+        self._differences: list[tuple[Finding, set[str]]] = []
+        """What was found, with the nodes downstream; some may turn out to be the same."""
         self.totals = Totals()
 
     async def findings(self, events: Iterable[Event]) -> list[Finding]:
@@ -114,6 +132,8 @@ class Backtest:
                 found += await self._ask(event, moment)
             if self._gates.keys() != self._state.waits.keys():
                 self._gates = dict(self._state.waits)
+        found += self._never_reached()
+        found.sort(key=lambda finding: finding.seq)
         for finding in found:
             self.totals.count(finding)
         return [finding for finding in found if finding.said != "same"]
@@ -125,8 +145,13 @@ class Backtest:
         if attempt is not None and key in self._asked:
             return ()  # a call is shown when it is bound, and again when it is permitted
         self._asked.add(key)
-        if not self._pipeline.listens(moment.point, subject):
-            return ()
+        found = [] if not self._pipeline.listens(moment.point, subject) else await self._answered(event, moment, key)
+        if key in self._said_before:
+            found += self._compare(*self._said_before.pop(key))
+        return found
+
+    async def _answered(self, event: Event, moment: Moment, key: _Key) -> list[Finding]:
+        subject, attempt = self._subject(event, moment), moment.attempt
         self.totals.asked += 1
         dispatch = Dispatch(
             hook=moment.point,
@@ -141,14 +166,15 @@ class Backtest:
         )
         verdict = await self._pipeline.dispatch(dispatch)
         if verdict.decided is None:
-            return ()
+            return []
         finding = _finding(event, moment, subject, verdict)
         finding.assumed = self._is_assumed(finding)
-        self._open[key] = (finding, verdict)
+        follows = [*self._only_there(event, moment, finding)]
+        self._open[key] = _Opened(finding, verdict, follows)
         if finding.said == "same":
-            return (finding,) if finding.would_block else ()
+            return [finding] if finding.would_block else []
         self._note_difference(finding)
-        return (finding, *self._only_there(event, moment, finding))
+        return [finding, *follows]
 
     def _subject(self, event: Event, moment: Moment) -> Subject:
         node_id = getattr(event.payload, "node_id", None) or None
@@ -160,28 +186,52 @@ class Backtest:
     def _compare(self, seq: int, decided: HookDecided) -> Iterator[Finding]:
         """What was said then, at a point the hooks have been asked about: the same is no difference, and nothing is."""
         key = (decided.attempt_id, decided.hook, decided.ordinal)
-        opened = self._open.pop(key, None)
-        if key not in self._asked or is_of_background(decided):
+        if is_of_background(decided):
             return
+        if key not in self._asked:
+            self._said_before[key] = (seq, decided)
+            return
+        opened = self._open.pop(key, None)
         if opened is None:
             if decided.verdict != "allow":
-                point, node_id = HookType(decided.hook), decided.node_id
-                yield Finding(seq, point, node_id, decided.activity_id, "would_allow", reason=f"was: {decided.verdict}")
+                yield self._would_allow(seq, decided)
             return
-        finding, verdict = opened
+        verdict = opened.verdict
         if decided.verdict == verdict.outcome and _changes(decided, self._resolve) == dict(verdict.changes):
-            finding.said = "same"
+            for finding in (opened.finding, *opened.follows):
+                finding.said = "same"
+
+    def _never_reached(self) -> Iterator[Finding]:
+        """The calls and checks that were stopped then: there is no event of them, and so no payload to ask about."""
+        for seq, decided in self._said_before.values():
+            point = HookType(decided.hook)
+            if point not in _ASKED_BEFORE or decided.verdict not in ("block", "error", "ask"):
+                continue
+            finding = self._would_allow(seq, decided)
+            if self._pipeline.listens(point, subject_of(self._workflow, self._state, decided.node_id)):
+                finding.said = "unknown"
+            yield finding
+
+    def _would_allow(self, seq: int, decided: HookDecided) -> Finding:
+        point, said_then = HookType(decided.hook), f"was: {decided.verdict}"
+        finding = Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
+        finding.assumed = self._is_assumed(finding)
+        self._note_difference(finding)
+        return finding
 
     # ---- after a difference ----------------------------------------------------------------------------------------
 
     def _is_assumed(self, finding: Finding) -> bool:
-        return finding.activity_id in self._changed_activities or finding.node_id in self._changed_nodes
+        return any(
+            (finding.activity_id is not None and finding.activity_id == earlier.activity_id)
+            or finding.node_id in downstream
+            for earlier, downstream in self._differences
+            if earlier.said != "same" and earlier.seq <= finding.seq
+        )
 
     def _note_difference(self, finding: Finding) -> None:
-        if finding.activity_id is not None:
-            self._changed_activities.add(finding.activity_id)
-        if finding.node_id is not None:
-            self._changed_nodes |= _downstream(self._state, finding.node_id)
+        downstream = set() if finding.node_id is None else _downstream(self._state, finding.node_id)
+        self._differences.append((finding, downstream))
 
     def _only_there(self, event: Event, moment: Moment, finding: Finding) -> Iterator[Finding]:
         """What only the other way would reach: a step that is stopped fails, and its hooks would hear of it."""

@@ -50,8 +50,10 @@ def replay_run(
     with anything wrong is where that would have gone another way. Raises CorruptRunError for a damaged log.
     """
     events, own = _opened(directory)
-    used = own if definition is None else definition
-    yield from replay_decisions(state_before(directory, used), used, events)
+    if definition is None:
+        yield from replay_decisions(state_before(directory, own), own, events)
+    else:
+        yield from replay_decisions(state_before(directory, definition), definition, events, own=own)
 
 
 async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]) -> Backtested:

@@ -58,6 +58,7 @@ from hooks.sampling.strategies import SamplingStrategy, make_strategy
 from hooks.sampling.verdicts import CannotEvaluateError, RawVerdict
 
 OUTPUT_SCHEMA = "output_schema"
+NOT_OF_THE_FORM = "not checked: the answer is not of the form that output_schema says"
 """The name of the implicit requirement, the first one."""
 
 
@@ -370,10 +371,7 @@ class _SamplingLoop:
             # The checks may be commands: what they are about is on disk before they start.
             await self._ctx.recorder.commit()
         try:
-            verdicts = [
-                await self._verdict(state, requirement, answer, judge_options, f"check-{state.number}-{index}")
-                for index, requirement in enumerate(requirements, start=1)
-            ]
+            verdicts = await self._verdicts(state, requirements, answer, judge_options)
         except CannotEvaluateError as error:
             fault = step_error("RequirementError", "userFault", str(error))
             raise _LoopOver(_failed(fault, "done", error.stack_trace)) from error
@@ -390,6 +388,27 @@ class _SamplingLoop:
                 ],
             )
         )
+
+    async def _verdicts(
+        self, state: DrawState, requirements: list[Requirement], answer: Answer, judge_options: dict[str, Any]
+    ) -> list[RawVerdict]:
+        """One for each requirement. Raises CannotEvaluateError.
+
+        What is written for answers of the promised form may not be able to say anything of one that is not: that is
+        no fault of the check, and has failed with the form.
+        """
+        verdicts: list[RawVerdict] = []
+        for index, requirement in enumerate(requirements, start=1):
+            try:
+                verdict = await self._verdict(
+                    state, requirement, answer, judge_options, f"check-{state.number}-{index}"
+                )
+            except CannotEvaluateError:
+                if not verdicts or requirements[0].name != OUTPUT_SCHEMA or verdicts[0].passed:
+                    raise
+                verdict = RawVerdict(False, reason=NOT_OF_THE_FORM)
+            verdicts.append(verdict)
+        return verdicts
 
     def _with_output_schema(self, requirements: list[Requirement]) -> list[Requirement]:
         """The requirements, the implicit one first: whatever a hook does, output_schema is checked."""

@@ -152,7 +152,7 @@ def _last_run(runs_dir: Path, word: str, back: int, workflow_id: str | None) -> 
     runs = sorted(
         (_created_ms(run, first), run.run_id)
         for run in list_runs(runs_dir)
-        if _is_of(first := run.first_event(), workflow_id)
+        if is_of_workflow(first := run.first_event(), workflow_id)
     )
     if back >= len(runs):
         what = f"runs of workflow {workflow_id!r}" if workflow_id else "runs"
@@ -166,7 +166,8 @@ def _created_ms(run: RunDirectory, first: Event | None) -> int:
     return first.timestamp if first else run.path.stat().st_mtime_ns // 1_000_000
 
 
-def _is_of(first: Event | None, workflow_id: str | None) -> bool:
+def is_of_workflow(first: Event | None, workflow_id: str | None) -> bool:
+    """Whether a run that begins with this event is of that workflow; any is, where none is named."""
     if workflow_id is None:
         return True
     return first is not None and isinstance(first.payload, RunCreated) and first.payload.workflow_id == workflow_id
