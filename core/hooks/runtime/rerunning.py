@@ -118,9 +118,8 @@ def _turns(node: NodeState) -> list[Turn]:
 def _effects(origin: RunView, graph: Graph, node_ids: Iterable[str]) -> Iterator[RepeatedEffect]:
     """What these nodes have done, or may have, those of a loop's body included."""
     state, of_nodes = origin.state, {*node_ids}
-    for node_id in [node_id for node_id in map(NodeId, graph.position) if node_id in of_nodes]:
-        node = state.root.nodes.get(node_id)
-        if node is not None and node.effect_done and node.status == "succeeded":
+    for node_id, reached in state.root.nodes.items():
+        if node_id in of_nodes and reached.effect_done and reached.status == "succeeded":
             yield RepeatedEffect(node_id, None, in_doubt=False)
     for node in graph.nodes:
         if isinstance(node, LoopNode) and node.id in of_nodes:
