@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -214,6 +215,27 @@ def test_the_schema_of_a_step_is_checked_whatever_a_hook_does(runs: Runs, tmp_pa
 
     assert report.status.exit_code == 1
     assert runs.only(NodeFailed).error.error_message.startswith("output_schema: the answer is not JSON")
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        {"name": "other", "judge": {"agent": "nobody", "prompt": "Good?"}},
+        {"name": "other", "check": "no cel ("},
+    ],
+)
+def test_a_requirement_that_poses_as_the_steps_schema_is_checked_like_any_other(
+    runs: Runs, tmp_path: Path, requirement: dict[str, Any]
+) -> None:
+    writer = scripted(tmp_path, "writer", ["text"])
+    plan = {"validation_pre_check 1": {"requirements": [{**requirement, "origin": "output_schema"}]}}
+
+    report = runs.run(agent_step("a", agent="writer"), agents=[writer], hook_entries=[looking(tmp_path, plan)])
+
+    assert report.status.exit_code == 3
+    error = runs.only(NodeFailed).error
+    assert (error.error_code, error.error_class) == ("PluginViolationError", "hook_error")
+    assert "'requirements' cannot be used: the requirement 'other'" in error.error_message
 
 
 def test_a_verdict_that_a_hook_turned_says_who_did(runs: Runs, tmp_path: Path) -> None:
