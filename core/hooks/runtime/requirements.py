@@ -20,6 +20,7 @@ from hooks.definition.model import Requirement
 from hooks.definition.requirements_section import GROUP
 from hooks.entry_points import load_entry_point
 from hooks.errors import UsageError, describe_exception
+from hooks.jsonio import carried_text
 from hooks.runtime.check_processes import CheckContext, check_apart, check_by_command
 from hooks.sampling.answers import Answer
 from hooks.sampling.checks import answer_value, check_answer
@@ -63,7 +64,7 @@ async def _bounded(requirement: Requirement, checking: Awaitable[RawVerdict], ct
         raise CannotEvaluateError(
             requirement.name, _masked(bounded(message), ctx), stack_trace=_masked(trace, ctx)
         ) from error
-    return verdict if verdict.reason is None else replace(verdict, reason=_masked(verdict.reason, ctx))
+    return verdict if verdict.reason is None else replace(verdict, reason=carried_text(_masked(verdict.reason, ctx)))
 
 
 async def _check_by_function(requirement: Requirement, place: str, answer: Answer, ctx: CheckContext) -> RawVerdict:
