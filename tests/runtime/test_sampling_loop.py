@@ -217,6 +217,28 @@ def test_the_schema_of_a_step_is_checked_whatever_a_hook_does(runs: Runs, tmp_pa
     assert runs.only(NodeFailed).error.error_message.startswith("output_schema: the answer is not JSON")
 
 
+@pytest.mark.parametrize("text", ["null", "Here:\n```json\nnull\n```\n", "false", "0", '""', "[]"])
+def test_an_answer_that_says_nothing_is_the_value_it_is(runs: Runs, tmp_path: Path, text: str) -> None:
+    value = json.loads(text) if "Here" not in text else None
+    writer = scripted(tmp_path, "writer", [text] * 2)
+    (tmp_path / "empty.py").write_text(f"def check(output): return repr(output) == {repr(value)!r}")
+    requirements = [
+        Requirement(name="cel", check=f"output == {json.dumps(value)}"),
+        Requirement(name="apart", check=f"output == {json.dumps(value)} || [1].all(x, x > 2)"),
+        Requirement(name="python", python="empty.py:check"),
+        Requirement(name="command", command=["sh", "-c", f"test \"$(cat)\" = '{json.dumps(value)}'"]),
+    ]
+    sampling = Sampling(strategy="majority", loop_budget=2)
+    schema = {"type": ["null", "boolean", "integer", "string", "array"]}
+    step = agent_step("a", agent="writer", output_schema=schema, requirements=requirements, sampling=sampling)
+
+    report = runs.run(step, agents=[writer])
+
+    assert report.status.exit_code == 0
+    assert report.output() == {"a": value}
+    assert type(report.output()["a"]) is type(value)
+
+
 @pytest.mark.parametrize(
     "requirement",
     [
