@@ -57,6 +57,11 @@ def parse_strict(data: bytes) -> Any:
     return value
 
 
+def carried_text(text: str) -> str:
+    """The text as JSON can carry it: `?` for lone surrogates, as of file names that are no text."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _has_surely_no_double_key(data: bytes, value: Any) -> bool:
     """Tell by counting colons, which is far cheaper than looking at every object.
 

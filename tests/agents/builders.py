@@ -45,7 +45,7 @@ def ask(agent: Agent, tmp_path: Path, prompt: str = "Say hello", **more: Any) ->
     return asyncio.run(agent.generate(make_request(tmp_path, prompt, **more)))
 
 
-def refusal(agent: Agent, tmp_path: Path, **more: Any) -> AgentError:
+def refusal(agent: Agent, tmp_path: Path, *prompt: str, **more: Any) -> AgentError:
     with pytest.raises(AgentError) as caught:
-        ask(agent, tmp_path, **more)
+        ask(agent, tmp_path, *prompt, **more)
     return caught.value

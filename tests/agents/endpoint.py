@@ -80,6 +80,8 @@ class _Handler(BaseHTTPRequestHandler):
                 self._answer(200, completion({"content": said}))
             case "status":
                 self._refuse(int(rest.partition("/")[0]))
+            case "events":
+                self._answer(200, said, "text/event-stream")
             case "quota":
                 self._answer(429, {"error": {"message": "no credit", "code": "insufficient_quota"}})
             case "document":

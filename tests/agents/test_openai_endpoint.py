@@ -241,6 +241,35 @@ def test_keys_and_secrets_in_an_answer_are_masked(server: Endpoint, tmp_path: Pa
     )
 
 
+def test_the_key_is_masked_wherever_an_endpoint_says_it_back(server: Endpoint, tmp_path: Path) -> None:
+    choice = {"message": {"content": "hi"}, "finish_reason": f"f {KEY}"}
+    said = {"model": f"m {KEY}", "choices": [choice], "usage": {"by": KEY, KEY: 1}}
+    masked = "[secret MODEL_KEY]"
+
+    assert ask(endpoint_agent(server, "document", api_key_env="MODEL_KEY"), tmp_path, json.dumps(said)) == Generation(
+        "hi", model=f"m {masked}", usage={"by": masked, masked: 1}, finish_reason=f"f {masked}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("piece", "code"),
+    [
+        ('{"choices": [{"delta": {"content": "\\ud800"}, "finish_reason": "stop"}]}', "AgentOutputNotJson"),
+        ('{"choices": [], "usage": {"n": 123456789012345678901234567890}}', "AgentOutputNotJson"),
+        ("[1, 2]", "AnswerNotFound"),
+        ('"text"', "AnswerNotFound"),
+        ('{"choices": 5}', "StreamEnded"),
+    ],
+)
+def test_a_stream_of_something_else_is_an_error_of_the_agent(
+    server: Endpoint, tmp_path: Path, piece: str, code: str
+) -> None:
+    error = refusal(endpoint_agent(server, "events", stream=True), tmp_path, f"data: {piece}\n\n").error
+
+    assert error.error_code == code
+    assert error.error_message.startswith("Agent writer: ")
+
+
 def test_an_option_that_is_not_declared_is_refused(server: Endpoint, tmp_path: Path) -> None:
     error = refusal(endpoint_agent(server), tmp_path, options={"top_k": 1}).error
     assert (error.error_code, error.error_class) == ("UnknownModelOption", "userFault")

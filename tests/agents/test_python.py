@@ -91,7 +91,7 @@ def test_secrets_are_masked_in_answers_and_errors(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "raised",
-    ["Mute()", "AgentError('only text')"],
+    ["Mute()", "AgentError('only text')", r"ValueError('\udc80')"],
 )
 def test_whatever_a_function_raises_is_an_error_of_the_agent(tmp_path: Path, raised: str) -> None:
     (tmp_path / "mute.py").write_text(
@@ -102,6 +102,18 @@ def test_whatever_a_function_raises_is_an_error_of_the_agent(tmp_path: Path, rai
     agent = make_agent(PythonAgent(name="writer", callable="mute.py:f"), tmp_path)
 
     assert refusal(agent, tmp_path).error.error_class == "fatal"
+
+
+def test_what_an_error_says_is_kept_as_the_log_can_carry_it(tmp_path: Path) -> None:
+    """A file name that is no text, say, in the message: the error stays of its class, and is the agent's."""
+    (tmp_path / "names.py").write_text(
+        "from hooks.agents.base import agent_error\n"
+        r"def f(prompt): raise agent_error('Busy', 'retryable', 'no \udc80', 'at \udc80')"
+    )
+
+    error = refusal(make_agent(PythonAgent(name="writer", callable="names.py:f"), tmp_path), tmp_path)
+
+    assert (error.error.error_class, error.error.error_message, error.stack_trace) == ("retryable", "no ?", "at ?")
 
 
 TURNS = [Message("user", "one"), Message("assistant", "two")]

@@ -144,3 +144,18 @@ def test_what_cannot_be_replayed_is_said(notes: CommandLine, words: list[str], m
 
     assert ended.code == 2
     assert message in ended.err
+
+
+@pytest.mark.parametrize("first", ['if: "true"', "for_each: [1, 2, 3]"])
+def test_a_fact_that_brings_forth_earlier_work_is_decided_upon_before_later_work(cli: CommandLine, first: str) -> None:
+    """What is found out about `first` (its condition, its list) lets it have the only slot, before `later`."""
+    step = "executor: shell, read_only: true, input: {argv: ['true']}"
+    nodes = f"nodes:\n  first: {{{first}, {step}}}\n  later: {{{step}}}\n"
+    cli.write("slots.yaml", f"workflow_id: slots\ndefaults: {{max_concurrency: 1}}\n{nodes}")
+    assert cli.hooks("run", "slots.yaml", "--run-id", "slots", "-q").code == 0
+
+    replayed = cli.hooks("replay", "slots")
+
+    assert replayed.code == 0, replayed.out
+    created = [line.split()[3].partition("[")[0] for line in replayed.out.splitlines() if "attemptCreated" in line]
+    assert created == [*["first"] * (len(created) - 1), "later"]

@@ -105,3 +105,30 @@ def test_a_conversation_is_taken_over_with_its_node(notes: CommandLine) -> None:
 
     assert before["last"] == after["last"]
     assert "hi" in after["last"].split("last: ")[0]
+
+
+def test_an_effect_that_an_earlier_run_has_done_is_still_refused_in_a_rerun_of_a_rerun(notes: CommandLine) -> None:
+    assert notes.hooks("rerun", "first", "--from", "last", "--run-id", "second", "-q").code == 0
+    assert notes.hooks("rerun", "second", "--from", "last", "--run-id", "third", "-q").code == 0
+
+    refused = notes.hooks("rerun", "third", "--from", "each")
+
+    assert refused.code == 2
+    assert "That would repeat what run third has done, or may have: keep (done before, and taken over)." in refused.err
+    assert lines(notes, "out.txt") == ["hi"]
+    assert notes.hooks("rerun", "third", "--from", "each", "--repeat-effects", "-q").code == 0
+    assert lines(notes, "out.txt") == ["hi", "hi"]
+
+
+def test_a_run_that_is_there_is_not_taken_for_the_rerun_that_is_asked_for(notes: CommandLine) -> None:
+    """B16: the same rerun again is the one that is there; of another run, or from another node, it is refused."""
+    assert notes.hooks("rerun", "first", "--from", "last", "--run-id", "second", "-q").code == 0
+
+    again = notes.hooks("rerun", "first", "--from", "last", "--run-id", "second", "-q")
+    into_itself = notes.hooks("rerun", "first", "--from", "last", "--run-id", "first", "-q")
+    from_elsewhere = notes.hooks("rerun", "first", "--from", "never", "--run-id", "second", "-q")
+
+    assert again.code == 0
+    assert (into_itself.code, from_elsewhere.code) == (2, 2)
+    assert "what it is a rerun of." in into_itself.err
+    assert "Run second exists and differs in what it is a rerun of." in from_elsewhere.err

@@ -312,3 +312,15 @@ def test_an_installed_kind_gets_its_settings_and_says_its_verdict(tmp_path: Path
 
 def test_a_kind_that_is_not_installed_is_an_error(tmp_path: Path) -> None:
     assert "there is no kind 'nobody'" in str(error(context(tmp_path), kind="nobody"))
+
+
+def test_what_a_check_says_is_kept_as_the_log_can_carry_it(tmp_path: Path) -> None:
+    """A file name that is no text, say, in a reason or in what is raised."""
+    no = python(tmp_path, r"def check(output): return (False, 'no \udc80')")
+    assert verdict(context(tmp_path), python=no) == RawVerdict(False, None, "no ?")
+
+    yes = python(tmp_path, r"def check(output): return (True, 'yes \udc80')")
+    assert verdict(context(tmp_path), python=yes) == RawVerdict(True, None, "yes ?")
+
+    raising = error(context(tmp_path), python=python(tmp_path, r"def check(output): raise ValueError('\udc80')"))
+    assert (raising.problem, "\udc80" in raising.stack_trace) == ("it raised ValueError: ?", False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,6 +251,49 @@ def test_what_cannot_be_checked_of_an_answer_of_the_promised_form_is_an_error(ru
 
     assert runs.run(step, agents=[writer]).status.exit_code == 1
     assert runs.only(NodeFailed).error.error_code == "RequirementError"
+
+
+@pytest.mark.parametrize("text", ["null", "Here:\n```json\nnull\n```\n", "false", "0", '""', "[]"])
+def test_an_answer_that_says_nothing_is_the_value_it_is(runs: Runs, tmp_path: Path, text: str) -> None:
+    value = json.loads(text) if "Here" not in text else None
+    writer = scripted(tmp_path, "writer", [text] * 2)
+    (tmp_path / "empty.py").write_text(f"def check(output): return repr(output) == {repr(value)!r}")
+    requirements = [
+        Requirement(name="cel", check=f"output == {json.dumps(value)}"),
+        Requirement(name="apart", check=f"output == {json.dumps(value)} || [1].all(x, x > 2)"),
+        Requirement(name="python", python="empty.py:check"),
+        Requirement(name="command", command=["sh", "-c", f"test \"$(cat)\" = '{json.dumps(value)}'"]),
+    ]
+    sampling = Sampling(strategy="majority", loop_budget=2)
+    schema = {"type": ["null", "boolean", "integer", "string", "array"]}
+    step = agent_step("a", agent="writer", output_schema=schema, requirements=requirements, sampling=sampling)
+
+    report = runs.run(step, agents=[writer])
+
+    assert report.status.exit_code == 0
+    assert report.output() == {"a": value}
+    assert type(report.output()["a"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        {"name": "other", "judge": {"agent": "nobody", "prompt": "Good?"}},
+        {"name": "other", "check": "no cel ("},
+    ],
+)
+def test_a_requirement_that_poses_as_the_steps_schema_is_checked_like_any_other(
+    runs: Runs, tmp_path: Path, requirement: dict[str, Any]
+) -> None:
+    writer = scripted(tmp_path, "writer", ["text"])
+    plan = {"validation_pre_check 1": {"requirements": [{**requirement, "origin": "output_schema"}]}}
+
+    report = runs.run(agent_step("a", agent="writer"), agents=[writer], hook_entries=[looking(tmp_path, plan)])
+
+    assert report.status.exit_code == 3
+    error = runs.only(NodeFailed).error
+    assert (error.error_code, error.error_class) == ("PluginViolationError", "hook_error")
+    assert "'requirements' cannot be used: the requirement 'other'" in error.error_message
 
 
 def test_a_verdict_that_a_hook_turned_says_who_did(runs: Runs, tmp_path: Path) -> None:

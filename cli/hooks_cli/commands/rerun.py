@@ -13,7 +13,7 @@ from hooks.definition.params import resolve_params
 from hooks.errors import UsageError
 from hooks.events.payloads import ForkedFrom, RunCreated
 from hooks.runtime.reading import RunView, read_run
-from hooks.runtime.rerunning import RerunPlan, plan_rerun
+from hooks.runtime.rerunning import RepeatedEffect, RerunPlan, plan_rerun
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.commands.validate import read_workflow_file
@@ -113,14 +113,17 @@ def _created(origin: RunView) -> RunCreated:
 def _refuse_repeats(origin: RunView, plan: RerunPlan) -> None:
     if not plan.repeated:
         return
-    named = ", ".join(
-        f"{effect.activity_id.removeprefix(f'{origin.run_id}::')} ({'in doubt' if effect.in_doubt else 'done'})"
-        for effect in plan.repeated
-    )
+    named = ", ".join(_named(effect, origin.run_id) for effect in plan.repeated)
     raise UsageError(
         f"That would repeat what run {origin.run_id} has done, or may have: {named}.",
         fix="Begin with a later node, or say --repeat-effects.",
     )
+
+
+def _named(effect: RepeatedEffect, run_id: str) -> str:
+    if effect.activity_id is None:
+        return f"{effect.node_id} (done before, and taken over)"
+    return f"{effect.activity_id.removeprefix(f'{run_id}::')} ({'in doubt' if effect.in_doubt else 'done'})"
 
 
 def _workflow_directory(file: str | None, created: RunCreated) -> Path:

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from msgspec.structs import replace
+
 from hooks.events.payloads import ErrorClass, ErrorInfo
+from hooks.jsonio import carried_text
 from hooks.secrets import Masker
 
 
@@ -71,13 +74,13 @@ class Generation:
 class AgentError(Exception):
     """The agent gave no answer. `stack_trace` is what it said on stderr (its end), or a traceback.
 
-    `leaked` as of a Generation.
+    `leaked` as of a Generation. What others' code has said goes into the log: it is kept as the log can carry it.
     """
 
     def __init__(self, error: ErrorInfo, stack_trace: str = "", *, leaked: int = 0) -> None:
         super().__init__(error.error_message)
-        self.error = error
-        self.stack_trace = stack_trace
+        self.error = _carried(error)
+        self.stack_trace = carried_text(stack_trace) if isinstance(stack_trace, str) else stack_trace
         self.leaked = leaked
 
 
@@ -86,6 +89,12 @@ def agent_error(
 ) -> AgentError:
     info = ErrorInfo(error_code=code, error_class=error_class, error_message=message)
     return AgentError(info, stack_trace, leaked=leaked)
+
+
+def _carried(error: ErrorInfo) -> ErrorInfo:
+    if not isinstance(error, ErrorInfo):
+        return error  # anybody may raise it, with anything: for who catches it to see
+    return replace(error, error_code=carried_text(error.error_code), error_message=carried_text(error.error_message))
 
 
 class Agent(Protocol):

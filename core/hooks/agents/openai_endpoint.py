@@ -67,7 +67,14 @@ class OpenAIEndpoint:
             # Not `from error`: what caused it may quote the key.
             raise AgentError(replaced(error.error, error_message=told), trace) from None
         for masker in maskers:
-            generation = replace(generation, text=masker.mask(generation.text))
+            # An endpoint may say back what it was sent in any place.
+            generation = replace(
+                generation,
+                text=masker.mask(generation.text),
+                model=masker.mask_value(generation.model),
+                usage=masker.mask_value(generation.usage),
+                finish_reason=masker.mask_value(generation.finish_reason),
+            )
         return generation
 
     async def adopt(self, request: GenerationRequest) -> Generation | None:
@@ -221,9 +228,10 @@ async def _streamed(client: AsyncOpenAI, body: dict[str, Any], headers: dict[str
     )
     async with stream, aclosing(aiter(stream)) as chunks:  # type: ignore[type-var]
         async for chunk in chunks:
-            document = _object(chunk.to_dict(mode="json", warnings=False))
+            document = _chunk(chunk)
             documents.append({name: document.get(name) for name in ("model", "usage")})
-            for choice in map(_object, document.get("choices") or []):
+            choices = document.get("choices")
+            for choice in map(_object, choices if isinstance(choices, list) else []):
                 if choice.get("index", 0) == 0:
                     delta = _object(choice.get("delta"))
                     parts.append(_text_of(delta))
@@ -232,6 +240,18 @@ async def _streamed(client: AsyncOpenAI, body: dict[str, Any], headers: dict[str
     if finish_reason is None:
         raise _NoAnswerError("StreamEnded", "retryable", "the stream of its answer ended before the answer did.")
     return _answer(documents, parts, refusal or None, finish_reason)
+
+
+def _chunk(chunk: Any) -> dict[str, Any]:
+    """One piece of a stream; the client takes whatever JSON there is for one, and reads it less strictly than a log."""
+    if not hasattr(chunk, "to_dict"):
+        raise _NoAnswerError("AnswerNotFound", "fatal", f"a piece of its answer is no object: {chunk!r:.200}")
+    document = _object(chunk.to_dict(mode="json", warnings=False))
+    try:
+        jsonio.check(document)
+    except JsonBorderError as error:
+        raise _NoAnswerError("AgentOutputNotJson", "fatal", f"a piece of its answer is no JSON ({error})") from error
+    return document
 
 
 def _answer(

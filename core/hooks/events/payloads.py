@@ -278,6 +278,7 @@ class NodeImported(NodePayload, frozen=True, kw_only=True):
     """What a node came to in the run this one was forked from; it is not done again.
 
     `turns` are the prompts and answers of its conversation, oldest first, for a step that goes on with it.
+    `effect_done`: it has done an effect, there or in a run before that.
     """
 
     kind = "input"
@@ -285,6 +286,7 @@ class NodeImported(NodePayload, frozen=True, kw_only=True):
     status: Literal["succeeded", "skipped"]
     output: Value = None
     turns: Value = []
+    effect_done: bool = False
 
 
 class ConditionEvaluated(NodePayload, frozen=True, kw_only=True):

@@ -84,7 +84,7 @@ class Functions:
         try:
             output = await callables.call(function, **args)
         except Exception as error:  # noqa: BLE001  a user's function may raise anything; it becomes the outcome
-            trace = _json_text("".join(traceback.format_exception(error)))
+            trace = jsonio.carried_text("".join(traceback.format_exception(error)))
             message = f"{call.reference} raised {describe_exception(error)}"
             return unsettled("failed", type(error).__name__, "retryable", message, traceback=trace)
         return _done(call, output)
@@ -146,11 +146,6 @@ def _mismatch(function: Callable[..., Any], args: Mapping[str, Any]) -> str | No
     except TypeError as error:
         return str(error)
     return None
-
-
-def _json_text(text: str) -> str:
-    """Without lone surrogates, as of file names that are no text: JSON has no place for them."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def _done(call: FunctionCall, output: Any) -> Settled:

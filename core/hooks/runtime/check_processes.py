@@ -59,7 +59,8 @@ async def check_by_command(
     argv = list(command)
     if "/" in argv[0]:
         argv[0] = str(ctx.workflow_directory / argv[0])
-    stdin = canonical(answer.value) if answer.value is not None else answer.text.encode("utf-8", "surrogateescape")
+    is_text = answer.value is None and not answer.is_null
+    stdin = answer.text.encode("utf-8", "surrogateescape") if is_text else canonical(answer.value)
     child = Child(
         argv=argv,
         working_directory=ctx.working_directory,
@@ -95,7 +96,7 @@ async def check_apart(requirement: Requirement, answer: Answer, ctx: CheckContex
         environment=environment_without(ctx.hidden),
         directory=ctx.directory,
         marker=ctx.marker,
-        stdin=msgspec.json.encode(Question(requirement, answer.text, answer.value)),
+        stdin=msgspec.json.encode(Question(requirement, answer.text, answer.value, answer.is_null)),
         masker=ctx.masker,
     )
     try:

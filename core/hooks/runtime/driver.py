@@ -112,9 +112,14 @@ class Driver:
         while True:
             now = self._run.now()
             actions = decide(self._run.state, self._run.definition, now)
-            has_recorded = False
+            has_recorded = has_new_fact = False
             for action in actions:
-                has_recorded |= await self._record(action, may_start, now)
+                if has_new_fact and isinstance(action, Record):
+                    # Decided before the fact, which may have brought forth what goes first: asked about once more.
+                    continue
+                was_recorded = await self._record(action, may_start, now)
+                has_recorded |= was_recorded
+                has_new_fact |= was_recorded and isinstance(action, Evaluate)
             if not has_recorded:
                 break
         if any(isinstance(action, Stop) for action in actions):

@@ -49,14 +49,15 @@ class LoopRecord:
         resolve = self._ctx.recorder.resolve
         text, value = resolve(state.finished.text), resolve(state.finished.value)
         if value is None and self._node.output_schema is not None:
-            value = parse_answer(text).value
+            parsed = parse_answer(text)
+            return Answer(text, parsed.value, is_null=parsed.problem is None and parsed.value is None)
         return Answer(text, value)
 
     def draw(self, state: DrawState) -> Draw:
         """An answered draw; its verdicts are those that count, none before it was counted."""
         resolve, answer = self._ctx.recorder.resolve, self.answer(state)
         prompt = Prompt(resolve(state.started.prompt), state.started.after)
-        return Draw(state.number, prompt, answer.text, answer.value, self._verdicts(state))
+        return Draw(state.number, prompt, answer.text, answer.value, self._verdicts(state), answer.is_null)
 
     def _verdicts(self, state: DrawState) -> list[Verdict]:
         if state.validated is None or state.iteration is None:

@@ -20,9 +20,10 @@ from hooks.definition.model import Requirement
 from hooks.definition.requirements_section import GROUP
 from hooks.entry_points import load_entry_point
 from hooks.errors import UsageError, describe_exception
+from hooks.jsonio import carried_text
 from hooks.runtime.check_processes import CheckContext, check_apart, check_by_command
 from hooks.sampling.answers import Answer
-from hooks.sampling.checks import answer_value, check_answer
+from hooks.sampling.checks import check_answer
 from hooks.sampling.effort import may_take_long
 from hooks.sampling.verdicts import CannotEvaluateError, RawVerdict, RequirementCheck, bounded, failed
 
@@ -63,14 +64,14 @@ async def _bounded(requirement: Requirement, checking: Awaitable[RawVerdict], ct
         raise CannotEvaluateError(
             requirement.name, _masked(bounded(message), ctx), stack_trace=_masked(trace, ctx)
         ) from error
-    return verdict if verdict.reason is None else replace(verdict, reason=_masked(verdict.reason, ctx))
+    return verdict if verdict.reason is None else replace(verdict, reason=carried_text(_masked(verdict.reason, ctx)))
 
 
 async def _check_by_function(requirement: Requirement, place: str, answer: Answer, ctx: CheckContext) -> RawVerdict:
     # In a thread: what the module imports may take seconds, and others are being waited for.
     function = await in_thread(partial(load_callable, place, ctx.workflow_directory))
     # A value of its own: the function may change what it is given.
-    output = jsonio.parse(jsonio.canonical(answer_value(answer)))
+    output = jsonio.parse(jsonio.canonical(answer.output))
     arguments = [output, answer.text] if _takes_text(function) else [output]
     return _verdict(requirement, await call(function, *arguments))
 

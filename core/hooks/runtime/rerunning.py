@@ -8,7 +8,7 @@ asked for. The origin is only read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,10 +24,13 @@ from hooks.runtime.reading import RunView
 
 @dataclass(frozen=True, slots=True)
 class RepeatedEffect:
-    """An effect of the origin that the rerun would do again; `in_doubt` where nobody knows whether it was done."""
+    """An effect of the origin that the rerun would do again; `in_doubt` where nobody knows whether it was done.
+
+    `activity_id` is None where the origin has itself taken the node over: an earlier run has done the effect.
+    """
 
     node_id: str
-    activity_id: str
+    activity_id: str | None
     in_doubt: bool
 
 
@@ -58,7 +61,7 @@ def plan_rerun(origin: RunView, definition: Workflow, node_id: str) -> RerunPlan
             if taken is not None:
                 imported[position] = taken
     executed = [node.id for position, node in enumerate(graph.nodes) if position not in imported]
-    return RerunPlan([*imported.values()], executed, [*_repeated(origin, graph, executed)])
+    return RerunPlan([*imported.values()], executed, [*_effects(origin, graph, executed)])
 
 
 def _downstream(graph: Graph, position: int) -> set[int]:
@@ -98,6 +101,8 @@ def _taken_over(origin: RunView, graph: Graph, position: int) -> NodeImported | 
         turns=[[resolve(turn.prompt), resolve(turn.answer)] for turn in _turns(node)]
         if isinstance(graph.nodes[position], SubagentNode)
         else [],
+        # Known for good: a rerun of the rerun has only the rerun to ask.
+        effect_done=any(_effects(origin, graph, [node_id])),
     )
 
 
@@ -110,16 +115,18 @@ def _turns(node: NodeState) -> list[Turn]:
     return turns[::-1]
 
 
-def _repeated(origin: RunView, graph: Graph, executed: list[str]) -> Iterator[RepeatedEffect]:
-    """Effects of nodes that are done again, those of a loop's body included."""
-    again = {*executed}
+def _effects(origin: RunView, graph: Graph, node_ids: Iterable[str]) -> Iterator[RepeatedEffect]:
+    """What these nodes have done, or may have, those of a loop's body included."""
+    state, of_nodes = origin.state, {*node_ids}
+    for node_id, reached in state.root.nodes.items():
+        if node_id in of_nodes and reached.effect_done and reached.status == "succeeded":
+            yield RepeatedEffect(node_id, None, in_doubt=False)
     for node in graph.nodes:
-        if isinstance(node, LoopNode) and node.id in again:
-            again |= {inner.id for inner in node.body}
-    state = origin.state
+        if isinstance(node, LoopNode) and node.id in of_nodes:
+            of_nodes |= {inner.id for inner in node.body}
     for activity_id, activity in state.activities.items():
         is_doubtful = activity_id in state.in_doubt or _is_dangling(state.open.get(activity_id))
-        if activity.node_id in again and (activity.effect_done or is_doubtful):
+        if activity.node_id in of_nodes and (activity.effect_done or is_doubtful):
             yield RepeatedEffect(activity.node_id, activity_id, is_doubtful and not activity.effect_done)
 
 

@@ -165,7 +165,7 @@ def start_run(
         new = create_run(runs_dir, chosen, workflow_json, first_payloads, now_ms=now_ms, durability=durability)
     except RunIdTakenError:
         directory = RunDirectory(runs_dir / chosen)
-        _require_same(directory, workflow_json, params)
+        _require_same(directory, workflow_json, params, forked_from)
         return open_existing(directory, grace_ms=grace_ms, clock=clock)
     folding = Folding(new.directory)
     for event in new.events:
@@ -287,8 +287,13 @@ def _require_reopenable(run: OpenRun) -> None:
         raise UsageError(f"Run {run.run_id} succeeded; there is nothing to try again.", run=run.run_id)
 
 
-def _require_same(directory: RunDirectory, workflow_json: bytes, params: dict[str, Any]) -> None:
-    """An existing run may be continued under its id only with the definition and params it began with."""
+def _require_same(
+    directory: RunDirectory, workflow_json: bytes, params: dict[str, Any], forked_from: ForkedFrom | None
+) -> None:
+    """An existing run may be continued under its id only with the definition and params it began with.
+
+    What is asked for as a rerun must be that rerun: another run has not done again what is to be done again.
+    """
     first = directory.first_event()
     if first is None or not isinstance(first.payload, RunCreated):
         raise UsageError(
@@ -302,6 +307,8 @@ def _require_same(directory: RunDirectory, workflow_json: bytes, params: dict[st
         before = directory.blob_store().resolve(created.params)
         names = [name for name in {**before, **params} if before.get(name) != params.get(name)]
         differing.append("the params " + ", ".join(names))
+    if forked_from is not None and created.forked_from != forked_from:
+        differing.append("what it is a rerun of")
     if differing:
         raise UsageError(
             f"Run {directory.run_id} exists and differs in {' and '.join(differing)}.",

@@ -10,6 +10,7 @@ from hooks.definition.hook_points import HookType
 from hooks.definition.model import AgentDeclaration, HostExecutorNode, SubagentNode, Workflow
 from hooks.definition.output_schema import why_no_schema
 from hooks.definition.requirement_values import sampling_from_json
+from hooks.definition.requirements_section import RESERVED_NAME
 from hooks.expressions.secrets import secrets_named
 from hooks.pipeline.payload_parts import Occasion
 from hooks.runtime.prepared_call import PreparedCall
@@ -79,8 +80,8 @@ class SettingRules:
         names = [requirement.get("name") for requirement in requirements]
         for requirement in requirements:
             name = requirement.get("name")
-            if requirement.get("origin") == "output_schema":
-                continue
+            if requirement.get("origin") == name == RESERVED_NAME:
+                continue  # the step's own, given back; it is checked as the step has it, whatever is said of it here
             if names.count(name) > 1:
                 return f"two requirements are called {name!r}"
             if problem := requirement_problem(requirement, self._agents):

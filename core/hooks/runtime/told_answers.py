@@ -29,7 +29,7 @@ def is_told(attempt: AttemptState) -> bool:
 
 async def check_told(ctx: DispatchContext, node: SubagentNode, output: Any) -> None:
     """Raises StepError if `output` is not what the step requires, or that cannot be evaluated."""
-    answer = Answer(output) if isinstance(output, str) else Answer(canonical(output).decode(), output)
+    answer = Answer(output) if isinstance(output, str) else Answer(canonical(output).decode(), output, output is None)
     problems = []
     for index, requirement in enumerate(_requirements(ctx, node), start=1):
         try:

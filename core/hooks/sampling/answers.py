@@ -17,10 +17,19 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What an agent said: the text, and the value where it gave one, or where its text was parsed (output_schema)."""
+    """What an agent said: the text, and the value where it gave one, or where its text was parsed (output_schema).
+
+    `is_null`: what was parsed is JSON null, a value like any other; else None stands for no value.
+    """
 
     text: str
     value: Json = None
+    is_null: bool = False
+
+    @property
+    def output(self) -> Json:
+        """What it comes to: the value, else the text."""
+        return self.text if self.value is None and not self.is_null else self.value
 
 
 @dataclass(frozen=True, slots=True)

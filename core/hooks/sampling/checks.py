@@ -40,18 +40,13 @@ def schema_problem(schema: Json, value: Json) -> str | None:
     return f"at {path or 'the top'}: {error.message}"
 
 
-def answer_value(answer: Answer) -> Json:
-    """What `output` is: the value, else the text."""
-    return answer.text if answer.value is None else answer.value
-
-
 def vote_key(key: str | None, answer: Answer, *, whose: str = "sampling.key") -> bytes:
     """What an answer is counted by in a vote: canonical JSON of what `key` (CEL over `output`) gives, or of the answer.
 
     Raises CannotEvaluateError.
     """
     if key is None:
-        return canonical(answer_value(answer))
+        return canonical(answer.output)
     return canonical(_evaluate(whose, key, answer))
 
 
@@ -65,7 +60,7 @@ def _check_expression(requirement: Requirement, expression: str, answer: Answer)
 def _evaluate(name: str, expression: str, answer: Answer) -> Json:
     try:
         program = _compiled(expression)
-        return evaluate(program, {"output": answer_value(answer)})
+        return evaluate(program, {"output": answer.output})
     except CelError as error:
         raise CannotEvaluateError(name, error.message) from error
 

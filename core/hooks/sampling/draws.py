@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from hooks.sampling.answers import Answer
+
 Json: TypeAlias = Any
 
 
@@ -31,13 +33,14 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One answer; `value` is its JSON where it was given or parsed. Draws are numbered from 1."""
+    """One answer; `value` is its JSON where it was given or parsed, with `is_null` null. Draws are numbered from 1."""
 
     number: int
     prompt: Prompt
     text: str
     value: Json
     verdicts: Sequence[Verdict] = ()
+    is_null: bool = False
 
     @property
     def passed(self) -> bool:
@@ -46,7 +49,7 @@ class Draw:
     @property
     def answer(self) -> Json:
         """What the step would give: its value, else its text."""
-        return self.text if self.value is None else self.value
+        return Answer(self.text, self.value, self.is_null).output
 
     @property
     def weight_passed(self) -> float:

@@ -28,6 +28,7 @@ class Question(msgspec.Struct, frozen=True):
     requirement: Requirement
     text: str
     value: Any = None
+    is_null: bool = False
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -39,7 +40,7 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 
 def reply_to(question: Question) -> Reply:
     try:
-        return Reply(check_answer(question.requirement, Answer(question.text, question.value)))
+        return Reply(check_answer(question.requirement, Answer(question.text, question.value, question.is_null)))
     except CannotEvaluateError as error:
         return Reply(problem=error.problem)
 

@@ -104,7 +104,9 @@ class MajorityVotingStrategy(BestOfStrategy):
         groups: dict[bytes, list[Draw]] = {}
         for draw in draws:
             if draw.passed:
-                groups.setdefault(vote_key(self._sampling.key, Answer(draw.text, draw.value)), []).append(draw)
+                groups.setdefault(vote_key(self._sampling.key, Answer(draw.text, draw.value, draw.is_null)), []).append(
+                    draw
+                )
         if not groups:
             return None
         return max(groups.values(), key=lambda group: (len(group), -group[0].number))[0]

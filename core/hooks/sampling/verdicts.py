@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from hooks.jsonio import carried_text
+
 MOST_REASON = 2_000
 """Characters of a reason: it goes into the log and, by way of repair, into the next prompt."""
 
@@ -35,16 +37,16 @@ class CannotEvaluateError(Exception):
     """
 
     def __init__(self, requirement: str, message: str, *, stack_trace: str = "") -> None:
-        super().__init__(f"The requirement {requirement!r} cannot be evaluated: {message}")
         self.requirement = requirement
-        self.problem = message
-        self.stack_trace = stack_trace
+        self.problem = carried_text(message)
+        self.stack_trace = carried_text(stack_trace)
+        super().__init__(f"The requirement {requirement!r} cannot be evaluated: {self.problem}")
 
 
 def bounded(reason: str) -> str:
-    """A reason that is not too long, its beginning kept."""
+    """A reason as the log can carry it, and that is not too long, its beginning kept."""
     more = len(reason) - MOST_REASON
-    return reason if more <= 0 else f"{reason[:MOST_REASON]}… (+{more:,} characters)"
+    return carried_text(reason if more <= 0 else f"{reason[:MOST_REASON]}… (+{more:,} characters)")
 
 
 def failed(own_reason: str | None, found: str, score: float | None = None) -> RawVerdict:
