@@ -132,3 +132,17 @@ def test_a_run_that_is_there_is_not_taken_for_the_rerun_that_is_asked_for(notes:
     assert (into_itself.code, from_elsewhere.code) == (2, 2)
     assert "what it is a rerun of." in into_itself.err
     assert "Run second exists and differs in what it is a rerun of." in from_elsewhere.err
+
+
+def test_hooks_that_the_run_was_given_by_flag_go_with_the_rerun(notes: CommandLine) -> None:
+    """No file says that they are gone; whoever made the run wanted them asked."""
+    notes.write("guard.yaml", "- {name: guard, on: component_pre_execute, match: {node: last}, argv: ['true']}\n")
+    assert notes.hooks("run", "notes.yaml", "--run-id", "guarded", "--hooks", "guard.yaml", "-q").code == 0
+    notes.write(
+        "guard.yaml", "- {name: guard, on: component_pre_execute, match: {node: last}, argv: [sh, -c, 'exit 2']}\n"
+    )
+
+    assert notes.hooks("rerun", "guarded", "--from", "last", "--run-id", "again", "-q").code == 0
+    listed = notes.hooks("policy", "list", "--run", "again", "--json").document
+
+    assert [hook["name"] for point in listed["points"] for hook in point["hooks"]] == ["guard"]

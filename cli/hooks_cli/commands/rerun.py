@@ -12,6 +12,7 @@ from hooks.definition.config import load_config, load_hooks_file
 from hooks.definition.params import resolve_params
 from hooks.errors import UsageError
 from hooks.events.payloads import ForkedFrom, RunCreated
+from hooks.pipeline.hook_set import flag_entries
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.rerunning import RepeatedEffect, RerunPlan, plan_rerun
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
@@ -85,6 +86,7 @@ def rerun(
             run_id=run_id,
             hook_entries=[
                 *config.hooks,
+                *flag_entries(created.hooks),
                 *(entry for path in hooks or [] for entry in load_hooks_file(path, check_files=True)),
             ],
             metadata=origin.blobs.resolve(created.metadata),

@@ -49,6 +49,11 @@ def members_as_declared(entries: Sequence[HookEntry]) -> list[HookSetMember]:
     return [_member(entry) for entry in sorted(entries, key=entry_order)]
 
 
+def flag_entries(members: Iterable[HookSetMember]) -> list[HookEntry]:
+    """The hooks that a run was given by flag: no config or workflow has them, and a run made from it keeps them."""
+    return [msgspec.convert(member.entry, HookEntry) for member in members if member.origin == "flag"]
+
+
 def refresh_hook_set(members: Iterable[HookSetMember]) -> tuple[list[HookSetMember], list[ChangedMember]]:
     """The same hooks with the digests their files have now, and which of them changed since they were pinned.
 
