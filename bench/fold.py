@@ -18,11 +18,12 @@ from hooks.events.envelope import Event
 from hooks.ids import RunId
 from hooks.kernel.apply import apply
 from hooks.kernel.decide import decide
-from hooks.kernel.state import RunState, initial_state
+from hooks.kernel.state import RunState
+from hooks.kernel.walk import initial_state
 from hooks.runtime.driving import drive
 from hooks.storage.log_reader import read_log
 
-EVENTS_A_STEP = 7
+EVENTS_A_STEP = 11
 STEPS = 100_000 // EVENTS_A_STEP + 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def blocks(language: str) -> list[str]:
 
 
 FIRST_WORKFLOW, EFFECT, AGENTS, REQUIREMENTS, HOOKS, LOOPS = blocks("yaml")
-(POLICY,) = blocks("python")
+POLICY, PROGRAM = blocks("python")
 
 
 def test_the_first_workflow_runs_in_a_git_repository(tmp_path: Path) -> None:
@@ -128,3 +129,14 @@ def commit(repository: Path, subject: str) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=repository, env=environment, check=True)
     words = ["git", "commit", "--quiet", "--allow-empty", "--message", subject]
     subprocess.run(words, cwd=repository, env=environment, check=True)
+
+
+def test_the_program_it_shows_drives_a_run(tmp_path: Path) -> None:
+    (tmp_path / "triage.yaml").write_text(
+        "workflow_id: triage\nversion: 1\nagents: {cat: {kind: command, argv: [cat]}}\n"
+        "nodes: {say: {agent: cat, prompt: hello}}\n"
+    )
+
+    said = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True)
+
+    assert said.stdout == "succeeded {'say': 'hello'}\n"

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from hooks.errors import HooksError as HooksError
     from hooks.executors.base import Executor as Executor
     from hooks.kernel.apply import apply as apply
+    from hooks.kernel.apply import fold as fold
     from hooks.kernel.decide import decide as decide
     from hooks.kernel.state import RunState as RunState
     from hooks.pipeline.component_points import ComponentPostErrorPayload as ComponentPostErrorPayload
@@ -61,6 +62,9 @@ if TYPE_CHECKING:
     from hooks.runtime.driving import RunReport as RunReport
     from hooks.runtime.driving import drive as drive
     from hooks.runtime.driving import drive_async as drive_async
+    from hooks.runtime.embedding import recover as recover
+    from hooks.runtime.embedding import run_loop as run_loop
+    from hooks.runtime.embedding import run_tick as run_tick
     from hooks.runtime.execution_hooks import Cancelled as Cancelled
     from hooks.runtime.execution_hooks import DispatchContext as DispatchContext
     from hooks.runtime.execution_hooks import DispatchOutcome as DispatchOutcome
@@ -72,6 +76,9 @@ if TYPE_CHECKING:
     from hooks.runtime.reading import RunView as RunView
     from hooks.runtime.reading import read_events as read_events
     from hooks.runtime.reading import read_run as read_run
+    from hooks.runtime.replaying import Backtested as Backtested
+    from hooks.runtime.replaying import backtest_run as backtest_run
+    from hooks.runtime.replaying import replay_run as replay_run
     from hooks.runtime.runs import OpenRun as OpenRun
     from hooks.runtime.runs import open_existing as open_existing
     from hooks.runtime.runs import start_run as start_run
@@ -96,6 +103,7 @@ _DEFINED_IN = {
     "ActivitiesCancelledPayload": "hooks.pipeline.run_points",
     "Agent": "hooks.agents.base",
     "AgentError": "hooks.agents.base",
+    "Backtested": "hooks.runtime.replaying",
     "Cancelled": "hooks.runtime.execution_hooks",
     "CannotEvaluateError": "hooks.sampling.verdicts",
     "ComponentPostErrorPayload": "hooks.pipeline.component_points",
@@ -154,11 +162,13 @@ _DEFINED_IN = {
     "WorkflowExecutionHooks": "hooks.runtime.execution_hooks",
     "apply": "hooks.kernel.apply",
     "ask": "hooks.pipeline.verdicts",
+    "backtest_run": "hooks.runtime.replaying",
     "block": "hooks.pipeline.verdicts",
     "decide": "hooks.kernel.decide",
     "drive": "hooks.runtime.driving",
     "drive_async": "hooks.runtime.driving",
     "find_run": "hooks.storage.run_directory",
+    "fold": "hooks.kernel.apply",
     "hook": "hooks.pipeline.declaring",
     "list_runs": "hooks.storage.run_directory",
     "load_workflow": "hooks.definition.load",
@@ -166,6 +176,10 @@ _DEFINED_IN = {
     "open_existing": "hooks.runtime.runs",
     "read_events": "hooks.runtime.reading",
     "read_run": "hooks.runtime.reading",
+    "recover": "hooks.runtime.embedding",
+    "replay_run": "hooks.runtime.replaying",
+    "run_loop": "hooks.runtime.embedding",
+    "run_tick": "hooks.runtime.embedding",
     "sample": "hooks.runtime.sampling_loop",
     "start_run": "hooks.runtime.runs",
     "verify_run": "hooks.storage.verify",
