@@ -75,3 +75,14 @@ def flip(run: RunDirectory, path: Path, places: Iterable[int]) -> None:
             assert verify_run(run), f"{path.name}: byte {place} of {len(whole)} is another, and nothing was found"
     finally:
         path.write_bytes(whole)
+
+
+def test_what_a_power_cut_can_take_of_a_file_nobody_synced_is_told_and_is_no_damage(run: RunDirectory) -> None:
+    (path,) = [path for path, _ in files_of(run) if path.name == "stdout" and path.read_bytes() == b"bad\n"]
+    whole = path.read_bytes()
+    try:
+        for taken in (b"", b"ba", b"\0\0\0\0", None):
+            path.unlink() if taken is None else path.write_bytes(taken)
+            assert [finding.severity for finding in verify_run(run)] == ["notice"]
+    finally:
+        path.write_bytes(whole)

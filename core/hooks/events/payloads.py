@@ -564,10 +564,17 @@ class ComponentFailed(AttemptPayload, frozen=True, kw_only=True):
     latency_ms: int = 0
 
 
-class ClosingPayload(AttemptPayload, frozen=True, kw_only=True):
-    """What every event that ends an attempt has: sha256 of each file the attempt has left, by its place below it."""
+class FileLeft(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A file as an attempt has left it. Nobody has synced it: a power cut may have taken it, or its end."""
 
-    files: dict[str, str] = {}
+    sha256: str
+    bytes: int
+
+
+class ClosingPayload(AttemptPayload, frozen=True, kw_only=True):
+    """What every event that ends an attempt has: the files it has left, by their place below its directory."""
+
+    files: dict[str, FileLeft] = {}
 
 
 class ActivitySucceeded(ClosingPayload, frozen=True, kw_only=True):

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 
+from hooks.events.payloads import FileLeft
 from hooks.expressions.secrets import fill_secrets
 from hooks.jsonio import canonical
 from hooks.regular_files import open_regular, read_regular
@@ -25,16 +26,16 @@ from hooks.storage.durable_files import Durability, storage_error, sync_director
 FILE_NAME = "effect-input.json"
 
 
-def digests_of(directory: Path) -> dict[str, str]:
-    """sha256 of every file an attempt has left, by its place below the directory; the sidecar has its own hash.
+def files_left(directory: Path) -> dict[str, FileLeft]:
+    """Every file an attempt has left, by its place below the directory; the sidecar has its own hash.
 
-    What cannot be read has none: that an attempt is over must not depend on it.
+    What cannot be read is not told of: that an attempt is over must not depend on it.
     """
-    digests = {}
+    files = {}
     for place in _files_below(directory):
         with suppress(OSError), open_regular(directory / place) as file:
-            digests[place] = file_digest(file, "sha256").hexdigest()
-    return digests
+            files[place] = FileLeft(sha256=file_digest(file, "sha256").hexdigest(), bytes=file.tell())
+    return files
 
 
 def _files_below(directory: Path, prefix: str = "") -> Iterator[str]:

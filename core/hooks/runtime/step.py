@@ -15,7 +15,7 @@ from hooks.expressions.secrets import MissingSecretError, fill_secrets
 from hooks.ids import RevisionId, attempt_directory, call_directory, idempotency_key, process_marker
 from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
-from hooks.runtime.attempt_files import FilledInput, digests_of
+from hooks.runtime.attempt_files import FilledInput, files_left
 from hooks.runtime.context import RunContext
 from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover
 from hooks.runtime.loop_points import LoopPoints
@@ -59,7 +59,7 @@ class Step:
     @property
     def closing(self) -> dict[str, Any]:
         """What the event that ends the attempt names."""
-        return {**self.who, "files": digests_of(self.directory)}
+        return {**self.who, "files": files_left(self.directory)}
 
     @property
     def directory(self) -> Path:

@@ -16,7 +16,7 @@ import msgspec
 
 from hooks.errors import CorruptRunError, StorageError
 from hooks.events.envelope import Event
-from hooks.events.payloads import AttemptCreated, ClosingPayload, EffectAttempted, RunCreated
+from hooks.events.payloads import AttemptCreated, ClosingPayload, EffectAttempted, FileLeft, RunCreated
 from hooks.ids import ActivityId, NodeId, RevisionId, RunId, idempotency_key
 from hooks.regular_files import open_regular
 from hooks.storage.blobs import BlobReference, BlobStore, references_in
@@ -142,17 +142,17 @@ class _Verification:
             yield self._finding(event, f"{closing.attempt_id} ends, and was never created")
             return
         directory = self._directory.effect_input(ActivityId(closing.activity_id), attempt.attempt).parent
-        for place, digest in closing.files.items():
+        for place, left in closing.files.items():
             if place.startswith("/") or ".." in place.split("/"):
                 yield self._finding(event, f"{place!r} is no file of an attempt")
             else:
-                yield from _check_file(directory / place, digest)
+                yield from _check_left(directory / place, left)
 
     def _check_hook_inputs(self) -> Iterator[Finding]:
         """What hooks were given in files, each named by what it holds."""
         for path in sorted(self._directory.path.glob("hook-inputs/*")):
             if not path.name.endswith(".tmp"):
-                yield from _check_file(path, path.name)
+                yield from _check_input(path)
 
     def _finding(self, event: Event, message: str) -> Finding:
         return Finding("damage", str(self._directory.log), message, line=event.seq)
@@ -171,14 +171,37 @@ def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
         yield Finding("damage", str(path), "this is not the input the effect was attempted with (its hash differs)")
 
 
-def _check_file(path: Path, digest: str) -> Iterator[Finding]:
+def _check_input(path: Path) -> Iterator[Finding]:
+    """What a hook was given in a file: its name says what it holds."""
     try:
         with open_regular(path) as file:
             found = file_digest(file, "sha256").hexdigest()
     except OSError as error:
         yield Finding("damage", str(path), f"it cannot be read: {error.strerror}")
         return
-    if found != digest:
+    if found != path.name:
+        yield Finding("damage", str(path), "this is not what was put there (its hash differs)")
+
+
+def _check_left(path: Path, left: FileLeft) -> Iterator[Finding]:
+    """A file as its attempt has left it. It was never synced: what a power cut can take of it is no damage."""
+    try:
+        with open_regular(path) as file:
+            found = file_digest(file, "sha256").hexdigest()
+            size = file.tell()
+            file.seek(max(0, size - 1))
+            last = file.read(1)
+    except FileNotFoundError:
+        yield Finding("notice", str(path), "it is gone; nobody had synced it")
+        return
+    except OSError as error:
+        yield Finding("damage", str(path), f"it cannot be read: {error.strerror}")
+        return
+    if found == left.sha256:
+        return
+    if size < left.bytes or last == b"\0":
+        yield Finding("notice", str(path), f"not all of its {left.bytes} bytes are there; nobody had synced them")
+    else:
         yield Finding("damage", str(path), "this is not what was left there (its hash differs)")
 
 
