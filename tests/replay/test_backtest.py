@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hooks.definition.model import HookEntry, Sampling
+from hooks.definition.model import BodyNode, DecisionNode, Gate, HookEntry, LoopNode, Sampling
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.runtime.replaying import Backtested, backtest_run
 from tests.runtime.runs import Runs, agent_step, append
@@ -231,3 +231,19 @@ def test_nothing_is_asked_in_the_background(runs: Runs, tmp_path: Path) -> None:
 
     assert backtested(runs, background).findings == []
     assert not mark.exists()
+
+
+def test_what_comes_after_a_loop_is_assumed_after_a_difference_inside_it(runs: Runs, tmp_path: Path) -> None:
+    body: list[BodyNode] = [
+        agent_step("draft"),
+        DecisionNode(id="ok", human_gate=Gate(prompt="Good?"), depends=["draft"]),
+    ]
+    loop = LoopNode(id="rounds", body=body, decision="ok", max_iterations=1)
+    runs.run(loop, agent_step("send", depends=["rounds"]), agent_step("beside"))
+    answer(runs, approved=True)
+    runs.recover()
+    policy = hook_of(tmp_path, "    return block('no')", "component_pre_execute")
+
+    found = {finding.node_id: finding.assumed for finding in backtested(runs, policy).findings}
+
+    assert found == {"draft": False, "beside": False, "send": True}

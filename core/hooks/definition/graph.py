@@ -6,7 +6,7 @@ A node's position is its place in the file, which is also the order of dispatch.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hooks.definition.model import LoopNode, Node, Workflow
@@ -27,6 +27,18 @@ class Graph:
     stops_on_failure: bool
     bodies: Mapping[str, Graph]
     """The graph of each loop's body."""
+
+
+def downstream(graph: Graph, positions: Iterable[int]) -> set[int]:
+    """These nodes and all that depend on them, over any number of others."""
+    reached: set[int] = set()
+    front = [*positions]
+    while front:
+        position = front.pop()
+        if position not in reached:
+            reached.add(position)
+            front.extend(graph.dependants[position])
+    return reached
 
 
 def build_graph(nodes: Sequence[Node], *, stops_on_failure: bool = True) -> Graph:

@@ -21,6 +21,15 @@ CHECK_KEYS = ("check", "schema", "regex", "command", "python", "judge", "kind")
 _EVERY = ("name", "origin", "reason", "weight")
 
 
+OUTPUT_SCHEMA = "output_schema"
+"""Name and origin of the implicit requirement, which no other one may have."""
+
+
+def output_schema_requirement(schema: Json) -> Requirement:
+    """The implicit requirement of a step with an output_schema, always its first."""
+    return Requirement(name=OUTPUT_SCHEMA, origin=OUTPUT_SCHEMA, schema=schema)
+
+
 def requirement_to_json(requirement: Requirement) -> dict[str, Json]:
     check = check_key(requirement)
     keys = (*_EVERY, check, "settings") if check == "kind" else (*_EVERY, check)

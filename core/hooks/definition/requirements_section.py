@@ -17,7 +17,7 @@ from hooks.definition.fields import Fields, Keys, describe, did_you_mean, listed
 from hooks.definition.model import Judge, Requirement
 from hooks.definition.named_files import check_program
 from hooks.definition.output_schema import read_schema
-from hooks.definition.requirement_values import CHECK_KEYS
+from hooks.definition.requirement_values import CHECK_KEYS, OUTPUT_SCHEMA
 from hooks.definition.shell_text import report_pasted_text
 from hooks.definition.tree import Mapping, Node, Scalar, Sequence, Source, to_value
 from hooks.definition.values import item_of, read_number, read_text, read_texts
@@ -27,7 +27,6 @@ from hooks.expressions.templates import Placeholder, parse_template
 
 GROUP = "hooks.requirements"
 """Where other distributions register kinds of requirements."""
-RESERVED_NAME = "output_schema"
 MOST_REQUIREMENTS = 100
 
 _MOST_NAME = 100
@@ -175,10 +174,10 @@ def _read_name(fields: Fields) -> str | None:
     source, node = fields.source, fields.value("name")
     assert node is not None
     name = read_text(source, node, "`name`")
-    if name == RESERVED_NAME:
+    if name == OUTPUT_SCHEMA:
         source.report(
             node,
-            f"the name `{RESERVED_NAME}` is that of the requirement which `output_schema` of a step makes",
+            f"the name `{OUTPUT_SCHEMA}` is that of the requirement which `output_schema` of a step makes",
             "choose another name",
         )
     elif name is not None and (len(name) > _MOST_NAME or not name.isprintable()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from hooks.definition.graph import downstream
 from hooks.events.payloads import NodeReference
 from hooks.ids import NodeId
 from hooks.kernel.state import RunState, Scope
@@ -37,11 +38,5 @@ def _unsuccessful(scope: Scope) -> Iterator[str]:
 def _with_downstream(scope: Scope, chosen: set[str]) -> list[str]:
     """The chosen nodes and all that depends on them, in definition order."""
     graph = scope.graph
-    reached: set[int] = set()
-    front = [graph.position[node_id] for node_id in chosen]
-    while front:
-        position = front.pop()
-        if position not in reached:
-            reached.add(position)
-            front.extend(graph.dependants[position])
+    reached = downstream(graph, [graph.position[node_id] for node_id in chosen])
     return [graph.nodes[position].id for position in sorted(reached)]

@@ -156,7 +156,15 @@ class LoopState:
 
 def purpose_of(call: GenerationStarted) -> str:
     """What a call is for, the same for one that is made again."""
-    return f"draw-{call.draw}" if call.purpose == "draw" else f"judge-{call.draw}-{call.requirement}"
+    return draw_purpose(call.draw) if call.purpose == "draw" else judge_purpose(call.draw, call.requirement or "")
+
+
+def draw_purpose(draw: int) -> str:
+    return f"draw-{draw}"
+
+
+def judge_purpose(draw: int, requirement: str) -> str:
+    return f"judge-{draw}-{requirement}"
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from hooks.definition.graph import Graph, downstream
 from hooks.definition.hook_points import RULES, HookType
 from hooks.definition.model import Workflow
 from hooks.events.envelope import Event
@@ -145,13 +146,17 @@ class Backtest:
         if attempt is not None and key in self._asked:
             return ()  # a call is shown when it is bound, and again when it is permitted
         self._asked.add(key)
-        found = [] if not self._pipeline.listens(moment.point, subject) else await self._answered(event, moment, key)
+        found = (
+            []
+            if not self._pipeline.listens(moment.point, subject)
+            else await self._answered(event, moment, subject, key)
+        )
         if key in self._said_before:
             found += self._compare(*self._said_before.pop(key))
         return found
 
-    async def _answered(self, event: Event, moment: Moment, key: _Key) -> list[Finding]:
-        subject, attempt = self._subject(event, moment), moment.attempt
+    async def _answered(self, event: Event, moment: Moment, subject: Subject, key: _Key) -> list[Finding]:
+        attempt = moment.attempt
         self.totals.asked += 1
         dispatch = Dispatch(
             hook=moment.point,
@@ -223,15 +228,14 @@ class Backtest:
 
     def _is_assumed(self, finding: Finding) -> bool:
         return any(
-            (finding.activity_id is not None and finding.activity_id == earlier.activity_id)
-            or finding.node_id in downstream
-            for earlier, downstream in self._differences
+            (finding.activity_id is not None and finding.activity_id == earlier.activity_id) or finding.node_id in after
+            for earlier, after in self._differences
             if earlier.said != "same" and earlier.seq <= finding.seq
         )
 
     def _note_difference(self, finding: Finding) -> None:
-        downstream = set() if finding.node_id is None else _downstream(self._state, finding.node_id)
-        self._differences.append((finding, downstream))
+        after = set() if finding.node_id is None else _downstream(self._state, finding.node_id)
+        self._differences.append((finding, after))
 
     def _only_there(self, event: Event, moment: Moment, finding: Finding) -> Iterator[Finding]:
         """What only the other way would reach: a step that is stopped fails, and its hooks would hear of it."""
@@ -246,18 +250,16 @@ def _downstream(state: RunState, node_id: str) -> set[str]:
     """The nodes that depend on a node, over any number of others; of a node in a loop also those after the loop."""
     found: set[str] = set()
     for scope in state.scopes.values():
-        graph = scope.graph
-        begin = node_id if node_id in graph.position else None
-        if begin is None:
-            continue
-        waiting = [begin, *([scope.loop] if scope.loop is not None else [])]
-        while waiting:
-            here = waiting.pop()
-            for other in graph.nodes:
-                if here in other.depends and other.id not in found:
-                    found.add(other.id)
-                    waiting.append(other.id)
+        if node_id in scope.graph.position:
+            found |= _after(scope.graph, node_id)
+            if scope.loop is not None:
+                found |= _after(state.graph, scope.loop)
     return found
+
+
+def _after(graph: Graph, node_id: str) -> set[str]:
+    position = graph.position[node_id]
+    return {graph.nodes[reached].id for reached in downstream(graph, [position]) - {position}}
 
 
 _SAID: Mapping[str, Said] = {

@@ -19,6 +19,7 @@ from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
 from hooks.processes.outputs import CaptureLostError, read_tail, read_text
 from hooks.processes.running import run_child
+from hooks.runtime.execution_hooks import DispatchContext
 from hooks.sampling.answers import Answer
 from hooks.sampling.standalone import Question, Reply
 from hooks.sampling.verdicts import MOST_REASON, CannotEvaluateError, RawVerdict, failed
@@ -50,6 +51,21 @@ class CheckContext:
     on_kill: Callable[[], None] | None = None
     seconds: float = 600
     pure_seconds: float = 10
+
+
+def check_context(ctx: DispatchContext, place: str) -> CheckContext:
+    """Where one requirement of an attempt is evaluated; `place` is a directory below the attempt's own."""
+    return CheckContext(
+        directory=ctx.directory / place,
+        working_directory=ctx.working_directory,
+        workflow_directory=ctx.workflow_directory,
+        marker=ctx.marker,
+        grace_ms=ctx.grace_ms,
+        environment=ctx.environment,
+        hidden=ctx.hidden,
+        masker=ctx.masker,
+        on_kill=ctx.on_kill,
+    )
 
 
 async def check_by_command(

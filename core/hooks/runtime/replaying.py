@@ -15,7 +15,7 @@ from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember
 from hooks.kernel.state import RunState
 from hooks.pipeline.history import Moment
-from hooks.pipeline.payload_parts import Occasion
+from hooks.pipeline.payload_parts import Occasion, Resolve
 from hooks.pipeline.pipeline import Pipeline
 from hooks.replay.backtest import Backtest, Finding, Totals
 from hooks.replay.decisions import Divergence, replay_decisions
@@ -49,7 +49,7 @@ def replay_run(
     By its own definition this program's decisions are held against the log; with another `definition` the first event
     with anything wrong is where that would have gone another way. Raises CorruptRunError for a damaged log.
     """
-    events, own = _opened(directory)
+    events, own, _ = _opened(directory)
     if definition is None:
         yield from replay_decisions(state_before(directory, own), own, events)
     else:
@@ -58,15 +58,15 @@ def replay_run(
 
 async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]) -> Backtested:
     """What these hooks would have said in a run; nothing is written to it. Raises CorruptRunError."""
-    events, definition = _opened(directory)
-    state = state_before(directory, definition)
+    events, definition, here = _opened(directory)
+    state, resolve = state_before(directory, definition), directory.blob_store().resolve
     with tempfile.TemporaryDirectory(prefix="hooks-replay-") as scratch:
         pipeline = Pipeline(
             members,
             run_id=directory.run_id,
             workflow_id=definition.workflow_id,
             run_directory=directory.path,
-            working_directory=_where_it_ran(directory),
+            working_directory=here,
             transcript=directory.log,
             replay_in=Path(scratch),
         )
@@ -77,8 +77,8 @@ async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]
                 pipeline,
                 state,
                 definition,
-                resolve=directory.blob_store().resolve,
-                accepts=_Rules(directory, definition, state),
+                resolve=resolve,
+                accepts=_Rules(definition, state, resolve, here),
                 **({} if masker is None else {"mask": masker.mask_value}),
             )
             findings = await test.findings(events)
@@ -90,11 +90,10 @@ async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]
 class _Rules:
     """What a hook may set a field to, as in the run itself."""
 
-    def __init__(self, directory: RunDirectory, definition: Workflow, state: RunState) -> None:
+    def __init__(self, definition: Workflow, state: RunState, resolve: Resolve, here: Path) -> None:
         self._definition = definition
         self._state = state
-        self._resolve = directory.blob_store().resolve
-        here = _where_it_ran(directory)
+        self._resolve = resolve
         self._performer = LocalExecutionHooks(
             LocalWorkEngine(definition, here), working_directory=here, workflow_directory=here
         )
@@ -112,16 +111,12 @@ class _Rules:
         return self._performer.prepare_host_executor(executor, value)
 
 
-def _opened(directory: RunDirectory) -> tuple[Iterator[Event], Workflow]:
+def _opened(directory: RunDirectory) -> tuple[Iterator[Event], Workflow, Path]:
+    """The events of a run, its definition, and the directory that hook commands run in: its own, if that is there."""
     events = read_events(directory)
     first = next(events, None)
     if first is None:
         raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
-    return chain([first], events), definition_of(directory, first)
-
-
-def _where_it_ran(directory: RunDirectory) -> Path:
-    """The directory that hook commands run in: that of the run, if it is still there."""
-    first = next(read_events(directory))
+    definition = definition_of(directory, first)
     there = Path(getattr(first.payload, "working_directory", "."))
-    return there if there.is_dir() else directory.path
+    return chain([first], events), definition, there if there.is_dir() else directory.path

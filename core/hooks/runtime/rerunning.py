@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from hooks.definition.graph import Graph, graph_of
+from hooks.definition.graph import Graph, downstream, graph_of
 from hooks.definition.model import LoopNode, SubagentNode, Workflow
 from hooks.errors import NotFoundError
 from hooks.events.payloads import NodeImported
@@ -53,7 +53,7 @@ def plan_rerun(origin: RunView, definition: Workflow, node_id: str) -> RerunPlan
             fix=f"Its nodes are {known}; a node inside a loop cannot be begun with, its loop can.",
             run=origin.run_id,
         )
-    again = _downstream(graph, graph.position[node_id])
+    again = downstream(graph, [graph.position[node_id]])
     imported: dict[int, NodeImported] = {}
     for position in _in_order(graph):
         if position not in again and all(upstream in imported for upstream in graph.dependencies[position]):
@@ -62,17 +62,6 @@ def plan_rerun(origin: RunView, definition: Workflow, node_id: str) -> RerunPlan
                 imported[position] = taken
     executed = [node.id for position, node in enumerate(graph.nodes) if position not in imported]
     return RerunPlan([*imported.values()], executed, [*_effects(origin, graph, executed)])
-
-
-def _downstream(graph: Graph, position: int) -> set[int]:
-    reached: set[int] = set()
-    front = [position]
-    while front:
-        here = front.pop()
-        if here not in reached:
-            reached.add(here)
-            front.extend(graph.dependants[here])
-    return reached
 
 
 def _in_order(graph: Graph) -> Iterator[int]:

@@ -22,7 +22,13 @@ from typing import Any
 
 from hooks.agents.base import AgentError, Generation, GenerationRequest, Message
 from hooks.definition.model import Judge, Requirement, Sampling, SubagentNode
-from hooks.definition.requirement_values import requirement_from_json, requirement_to_json, sampling_from_json
+from hooks.definition.requirement_values import (
+    OUTPUT_SCHEMA,
+    output_schema_requirement,
+    requirement_from_json,
+    requirement_to_json,
+    sampling_from_json,
+)
 from hooks.errors import UsageError
 from hooks.events.payloads import (
     EffectOutcome,
@@ -39,11 +45,11 @@ from hooks.events.payloads import (
 )
 from hooks.ids import ActivityId, call_directory, generation_id
 from hooks.kernel.retry_rules import MAX_INTERRUPTIONS, delay_ms, may_call_again
-from hooks.kernel.state import DrawState, FailedCall, LoopState, purpose_of
+from hooks.kernel.state import DrawState, FailedCall, LoopState, draw_purpose, judge_purpose, purpose_of
 from hooks.pipeline.effective import effective_fields
 from hooks.pipeline.payload_parts import conversation
 from hooks.pipeline.sampling_payloads import Call, call_as_made, turn_before
-from hooks.runtime.check_processes import CheckContext
+from hooks.runtime.check_processes import check_context
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
 from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.leftovers import tell_of_leftovers
@@ -57,9 +63,7 @@ from hooks.sampling.judging import JUDGE_FORMAT, judge_prompt, judge_verdict
 from hooks.sampling.strategies import SamplingStrategy, make_strategy
 from hooks.sampling.verdicts import CannotEvaluateError, RawVerdict
 
-OUTPUT_SCHEMA = "output_schema"
 NOT_OF_THE_FORM = "not checked: the answer is not of the form that output_schema says"
-"""The name of the implicit requirement, the first one."""
 
 
 async def sample(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> DispatchOutcome:
@@ -137,8 +141,7 @@ class _SamplingLoop:
         fields = effective_fields(self._points.occasion)
         strategy, requirements = fields["strategy"], list(fields["requirements"])
         if self._node.output_schema is not None:
-            implicit = Requirement(name=OUTPUT_SCHEMA, origin=OUTPUT_SCHEMA, schema=self._node.output_schema)
-            requirements.insert(0, requirement_to_json(implicit))
+            requirements.insert(0, requirement_to_json(output_schema_requirement(self._node.output_schema)))
         sampling = Sampling() if strategy is None else sampling_from_json(strategy)
         self._log.add(
             SamplingLoopStarted(
@@ -194,12 +197,12 @@ class _SamplingLoop:
             if (
                 other not in self._flying
                 and not self._is_answered(other)
-                and self._failed_call(f"draw-{other}") is None
+                and self._failed_call(draw_purpose(other)) is None
             ):
                 await self._start_draw(other)
         while not self._is_answered(number):
             await self._landed(number)
-            if (failed := self._failed_call(f"draw-{number}")) is not None:
+            if (failed := self._failed_call(draw_purpose(number))) is not None:
                 await self._call_again(failed)
                 await self._start_draw(number)
 
@@ -213,7 +216,7 @@ class _SamplingLoop:
     async def _start_draw(self, number: int) -> None:
         """Begin a draw, with the permit durable; one that was interrupted is made again as it was permitted."""
         made = self._loop.draws.get(number)
-        if made is not None and self._failed_call(f"draw-{number}") is None:
+        if made is not None and self._failed_call(draw_purpose(number)) is None:
             call = call_as_made(self._points.occasion, made.started)
         else:
             call = await self._points.pre_call(self._points.next_draw(number, self._prompt))
@@ -415,30 +418,14 @@ class _SamplingLoop:
         others = [requirement for requirement in requirements if requirement.name != OUTPUT_SCHEMA]
         if self._node.output_schema is None:
             return others
-        implicit = Requirement(name=OUTPUT_SCHEMA, origin=OUTPUT_SCHEMA, schema=self._node.output_schema)
-        return [implicit, *others]
+        return [output_schema_requirement(self._node.output_schema), *others]
 
     async def _verdict(
         self, state: DrawState, requirement: Requirement, answer: Answer, judge_options: dict[str, Any], place: str
     ) -> RawVerdict:
         if requirement.judge is not None:
             return await self._judged(state, requirement, requirement.judge, answer, judge_options)
-        ctx = self._ctx
-        return await evaluate(
-            requirement,
-            answer,
-            CheckContext(
-                directory=ctx.directory / place,
-                working_directory=ctx.working_directory,
-                workflow_directory=ctx.workflow_directory,
-                marker=ctx.marker,
-                grace_ms=ctx.grace_ms,
-                environment=ctx.environment,
-                hidden=ctx.hidden,
-                masker=ctx.masker,
-                on_kill=ctx.on_kill,
-            ),
-        )
+        return await evaluate(requirement, answer, check_context(self._ctx, place))
 
     async def _judged(
         self,
@@ -449,7 +436,7 @@ class _SamplingLoop:
         options: dict[str, Any],
     ) -> RawVerdict:
         """Ask a judge, unless it has answered; what it is asked and says is logged like a draw."""
-        key, purpose = (state.number, requirement.name), f"judge-{state.number}-{requirement.name}"
+        key, purpose = (state.number, requirement.name), judge_purpose(state.number, requirement.name)
         while key not in self._loop.judged:
             if (failed := self._failed_call(purpose)) is not None:
                 await self._call_again(failed)

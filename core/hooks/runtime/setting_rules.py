@@ -7,16 +7,12 @@ from typing import Any, TypeAlias
 
 from hooks.definition.given_sampling import requirement_problem, sampling_problem
 from hooks.definition.hook_points import HookType
-from hooks.definition.model import AgentDeclaration, HostExecutorNode, SubagentNode, Workflow
+from hooks.definition.model import TOOLS_OPTION, AgentDeclaration, HostExecutorNode, SubagentNode, Workflow
 from hooks.definition.output_schema import why_no_schema
-from hooks.definition.requirement_values import sampling_from_json
-from hooks.definition.requirements_section import RESERVED_NAME
+from hooks.definition.requirement_values import OUTPUT_SCHEMA, sampling_from_json
 from hooks.expressions.secrets import secrets_named
 from hooks.pipeline.payload_parts import Occasion
 from hooks.runtime.prepared_call import PreparedCall
-
-TOOLS_OPTION = "tool_calls_enabled"
-
 
 Prepare: TypeAlias = Callable[[str, Any, str | None], PreparedCall]
 """Makes a call ready: of which executor, with which input, in which directory. Raises ValueError if it cannot be."""
@@ -80,7 +76,7 @@ class SettingRules:
         names = [requirement.get("name") for requirement in requirements]
         for requirement in requirements:
             name = requirement.get("name")
-            if requirement.get("origin") == name == RESERVED_NAME:
+            if requirement.get("origin") == name == OUTPUT_SCHEMA:
                 continue  # the step's own, given back; it is checked as the step has it, whatever is said of it here
             if names.count(name) > 1:
                 return f"two requirements are called {name!r}"

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from hooks.definition.model import Requirement, SubagentNode
-from hooks.definition.requirement_values import requirement_from_json
+from hooks.definition.requirement_values import output_schema_requirement, requirement_from_json
 from hooks.jsonio import canonical
 from hooks.kernel.state import AttemptState
 from hooks.pipeline.effective import effective_fields
-from hooks.runtime.check_processes import CheckContext
+from hooks.runtime.check_processes import check_context
 from hooks.runtime.execution_hooks import DispatchContext
 from hooks.runtime.requirements import evaluate
 from hooks.runtime.step_errors import StepError, step_error
@@ -33,7 +33,7 @@ async def check_told(ctx: DispatchContext, node: SubagentNode, output: Any) -> N
     problems = []
     for index, requirement in enumerate(_requirements(ctx, node), start=1):
         try:
-            verdict = await evaluate(requirement, answer, _check_context(ctx, index))
+            verdict = await evaluate(requirement, answer, check_context(ctx, f"check-told-{index}"))
         except CannotEvaluateError as error:
             raise StepError(step_error("RequirementError", "userFault", str(error)), error.stack_trace) from error
         if not verdict.passed:
@@ -47,19 +47,5 @@ def _requirements(ctx: DispatchContext, node: SubagentNode) -> list[Requirement]
     given = effective_fields(ctx.loop.points.occasion)["requirements"]
     requirements = [requirement_from_json(requirement) for requirement in given]
     if node.output_schema is not None:
-        requirements.insert(0, Requirement(name="output_schema", origin="output_schema", schema=node.output_schema))
+        requirements.insert(0, output_schema_requirement(node.output_schema))
     return [requirement for requirement in requirements if requirement.judge is None]
-
-
-def _check_context(ctx: DispatchContext, index: int) -> CheckContext:
-    return CheckContext(
-        directory=ctx.directory / f"check-told-{index}",
-        working_directory=ctx.working_directory,
-        workflow_directory=ctx.workflow_directory,
-        marker=ctx.marker,
-        grace_ms=ctx.grace_ms,
-        environment=ctx.environment,
-        hidden=ctx.hidden,
-        masker=ctx.masker,
-        on_kill=ctx.on_kill,
-    )
