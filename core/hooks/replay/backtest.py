@@ -116,8 +116,7 @@ class Backtest:
         self._open: dict[_Key, _Opened] = {}
         self._said_before: dict[_Key, tuple[int, HookDecided]] = {}
         """What was said of a call or a check then: it stands before the event that permits or tells it."""
-        self._differences: list[tuple[Finding, set[str]]] = []
-        """What was found, with the nodes downstream; some may turn out to be the same."""
+        self._subjects: dict[tuple[str | None, str | None], Subject] = {}
         self.totals = Totals()
 
     async def findings(self, events: Iterable[Event]) -> list[Finding]:
@@ -137,7 +136,9 @@ class Backtest:
         found.sort(key=lambda finding: finding.seq)
         for finding in found:
             self.totals.count(finding)
-        return [finding for finding in found if finding.said != "same"]
+        differences = [finding for finding in found if finding.said != "same"]
+        _mark_assumed(differences, self._state)
+        return differences
 
     async def _ask(self, event: Event, moment: Moment) -> Sequence[Finding]:
         subject = self._subject(event, moment)
@@ -173,20 +174,21 @@ class Backtest:
         if verdict.decided is None:
             return []
         finding = _finding(event, moment, subject, verdict)
-        finding.assumed = self._is_assumed(finding)
         follows = [*self._only_there(event, moment, finding)]
         self._open[key] = _Opened(finding, verdict, follows)
         if finding.said == "same":
             return [finding] if finding.would_block else []
-        self._note_difference(finding)
         return [finding, *follows]
 
     def _subject(self, event: Event, moment: Moment) -> Subject:
         node_id = getattr(event.payload, "node_id", None) or None
-        subject = subject_of(self._workflow, self._state, node_id)
-        if moment.agent is None or moment.agent == subject.agent:
-            return subject
-        return Subject(subject.workflow, subject.node_id, subject.component_type, agent=moment.agent)
+        key = (node_id, moment.agent)
+        if key not in self._subjects:
+            subject = subject_of(self._workflow, self._state, node_id)
+            if moment.agent is not None and moment.agent != subject.agent:
+                subject = Subject(subject.workflow, subject.node_id, subject.component_type, agent=moment.agent)
+            self._subjects[key] = subject
+        return self._subjects[key]
 
     def _compare(self, seq: int, decided: HookDecided) -> Iterator[Finding]:
         """What was said then, at a point the hooks have been asked about: the same is no difference, and nothing is."""
@@ -219,23 +221,7 @@ class Backtest:
 
     def _would_allow(self, seq: int, decided: HookDecided) -> Finding:
         point, said_then = HookType(decided.hook), f"was: {decided.verdict}"
-        finding = Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
-        finding.assumed = self._is_assumed(finding)
-        self._note_difference(finding)
-        return finding
-
-    # ---- after a difference ----------------------------------------------------------------------------------------
-
-    def _is_assumed(self, finding: Finding) -> bool:
-        return any(
-            (finding.activity_id is not None and finding.activity_id == earlier.activity_id) or finding.node_id in after
-            for earlier, after in self._differences
-            if earlier.said != "same" and earlier.seq <= finding.seq
-        )
-
-    def _note_difference(self, finding: Finding) -> None:
-        after = set() if finding.node_id is None else _downstream(self._state, finding.node_id)
-        self._differences.append((finding, after))
+        return Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
 
     def _only_there(self, event: Event, moment: Moment, finding: Finding) -> Iterator[Finding]:
         """What only the other way would reach: a step that is stopped fails, and its hooks would hear of it."""
@@ -244,6 +230,20 @@ class Backtest:
             return
         if self._pipeline.listens(failed, subject_of(self._workflow, self._state, finding.node_id)):
             yield Finding(event.seq, failed, finding.node_id, finding.activity_id, "unknown", assumed=True)
+
+
+def _mark_assumed(differences: Iterable[Finding], state: RunState) -> None:
+    """Mark what comes after another difference in its activity, or in what depends on it; in the order of the log."""
+    activities: set[str] = set()
+    nodes: set[str] = set()
+    for finding in differences:
+        if finding.activity_id in activities or finding.node_id in nodes:
+            finding.assumed = True
+        if finding.activity_id is not None:
+            activities.add(finding.activity_id)
+        # What is downstream of a node that is there already is there, too.
+        if finding.node_id is not None and finding.node_id not in nodes:
+            nodes |= _downstream(state, finding.node_id)
 
 
 def _downstream(state: RunState, node_id: str) -> set[str]:
