@@ -12,6 +12,7 @@ spaces for one, and `…` for anything at all, on a line of its own for any line
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import sys
@@ -64,6 +65,18 @@ def fences(document: str) -> list[Fence]:
 def blocks(document: str, language: str) -> list[str]:
     """The text of the fences in one language."""
     return [fence.text for fence in fences(document) if fence.language == language]
+
+
+def table_of(document: str, *head: str) -> list[list[str]]:
+    """The rows of the first table whose head begins with these cells."""
+    lines = document.splitlines()
+    first = next(number for number, line in enumerate(lines) if _cells(line)[: len(head)] == [*head])
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[first + 2 :])
+    return [_cells(row) for row in rows]
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
 
 
 def commands(session: str) -> Iterator[Command]:
