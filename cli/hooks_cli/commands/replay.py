@@ -39,7 +39,7 @@ def replay(
     runs: RunWords = None,
     hooks: Annotated[
         list[Path] | None,
-        typer.Option("--hooks", metavar="F", help="Put every point of the runs to the hooks of this file."),
+        typer.Option("--hooks", metavar="F", help="Put every point of the runs to the hooks of this file; repeatable."),
     ] = None,
     workflow: Annotated[
         str | None, typer.Option("--workflow", metavar="F", help="Decide by this definition instead of the run's own.")
@@ -60,6 +60,8 @@ def replay(
 
     --hooks F: a policy tested on history. At each point of each run, what would these hooks have blocked, asked or
     changed? Exits 3 if something that went on would now be stopped. What comes after a difference is `assumed`.
+
+    --all means every run; one that is damaged is told, and the others are replayed.
     """
     if hooks and workflow is not None:
         raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
@@ -97,13 +99,16 @@ def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_
     codes, documents = [], []
     for directory in directories:
         steps = replay_run(directory, changed)
-        if as_json:
-            document = decisions_document(directory.run_id, steps)
-            documents.append(document)
-            codes.append(0 if document["same"] else CorruptRunError.exit_code)
-        else:
-            is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
-            codes.append(0 if is_same else CorruptRunError.exit_code)
+        try:
+            if as_json:
+                documents.append(decisions_document(directory.run_id, steps))
+                is_same = documents[-1]["same"]
+            else:
+                is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
+        except HooksError as error:
+            codes.append(report_failure(error, as_json=as_json))
+            continue
+        codes.append(0 if is_same else CorruptRunError.exit_code)
     code = worst(codes)
     if as_json:
         emit_json({"schema": "hooks.replay/1", "exit_code": code, "runs": documents})
