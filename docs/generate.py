@@ -12,16 +12,20 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType, NoneType, UnionType
 from typing import Any, Literal, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 from pydantic import BaseModel
 
+from hooks import definition
 from hooks.definition.executor_inputs import INPUT_KEYS, OUTPUT_KEYS
+from hooks.definition.fields import Keys
 from hooks.definition.hook_points import RULES, HookType, alias_of
-from hooks.definition.node_keys import NODE_KEYS, NODE_TYPES
+from hooks.definition.node_keys import EVERY_KEY, NODE_KEYS, NODE_TYPES
 from hooks.events import envelope, payloads
 from hooks.events.payloads import EVENT_TYPES, Payload
 from hooks.executors.file import FileExecutor
@@ -63,7 +67,7 @@ def pages() -> dict[str, str]:
         "hook-points.md": hook_points(),
         "events.md": events(),
         "exit-codes.md": exit_codes(),
-        "steps.md": steps(),
+        "workflow-files.md": workflow_files(),
     }
     return {name: _HEAD + text for name, text in made.items()}
 
@@ -186,24 +190,37 @@ def exit_codes() -> str:
     )
 
 
-# ---- steps ---------------------------------------------------------------------------------------------------------
+# ---- workflow files ------------------------------------------------------------------------------------------------
 
 
-def steps() -> str:
+def workflow_files() -> str:
     every = sorted({key for keys in NODE_KEYS.values() for key in _spellings(keys.supported)})
     types = list(NODE_TYPES)
     matrix = [[f"`{key}`", *("yes" if key in NODE_KEYS[kind].supported else "" for kind in types)] for key in every]
     return _joined(
         [
-            "# Steps",
+            "# Workflow files",
             "## Keys of a node",
             "The type is told by " + ", ".join(f"`{key}` ({kind})" for kind, key in NODE_TYPES.items() if key) + ", "
             "else by `type`. A duration is written `90s`, `15m` or `2h`, or in milliseconds under the key with `_ms`.",
             _table(["key", *types], matrix),
+            "## Keys of what a workflow and a config are made of",
+            _table(["of", "keys"], [[keys.what, _listed(_spellings(keys.supported))] for keys in _other_keys()]),
             "## Executors",
+            "What their outcomes mean is told in [Effects and recovery](../effects.md#the-outcome-of-an-effect).",
             *(_executor(name) for name in _EXECUTORS),
         ]
     )
+
+
+def _other_keys() -> list[Keys]:
+    """The keys of every kind of mapping that is no node and no input, wherever they are declared."""
+    told = {keys.what for keys in (*NODE_KEYS.values(), EVERY_KEY, *INPUT_KEYS.values())}
+    modules = [import_module(f"{definition.__name__}.{module.name}") for module in iter_modules(definition.__path__)]
+    declared = [value for module in modules for value in vars(module).values()]
+    mappings = [each for value in declared if isinstance(value, dict) for each in value.values()]
+    found = {each.what: each for each in (*declared, *mappings) if isinstance(each, Keys)}
+    return [found[what] for what in sorted(found.keys() - told, key=lambda what: what.replace("`", ""))]
 
 
 def _executor(name: str) -> str:
