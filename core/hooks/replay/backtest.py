@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from hooks.definition.graph import Graph, downstream
 from hooks.definition.hook_points import RULES, HookType
@@ -28,7 +28,17 @@ from hooks.pipeline.history import Moment, moments_after
 from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.subjects import subject_of
 
-Said: TypeAlias = Literal["same", "would_block", "would_ask", "would_change", "would_allow", "hook_error", "unknown"]
+Said: TypeAlias = Literal[
+    "same", "audit", "would_block", "would_ask", "would_change", "would_allow", "hook_error", "unknown"
+]
+
+
+class Audit(NamedTuple):
+    """The "no", or the question, of a hook that looks on."""
+
+    plugin: str
+    outcome: str
+    reason: str | None
 
 
 @dataclass(slots=True)
@@ -36,6 +46,7 @@ class Finding:
     """What the hooks would say at one point; `said` is `same` where that is what was said then.
 
     `changed` has, by field, the values before and after. `would_allow`: something was said then, and nothing now.
+    `audit`: only hooks that look on would say something.
     """
 
     seq: int
@@ -47,8 +58,8 @@ class Finding:
     reason: str | None = None
     code: str | None = None
     changed: dict[str, tuple[Json, Json]] = field(default_factory=dict)
-    would_block: list[str] = field(default_factory=list)
-    """What audit hooks would have said: `plugin: reason`."""
+    audits: list[Audit] = field(default_factory=list)
+    """What hooks that look on would have said, beside `said`."""
     assumed: bool = False
 
     @property
@@ -69,8 +80,14 @@ class Totals:
     def count(self, finding: Finding) -> None:
         self.findings[finding.said] = self.findings.get(finding.said, 0) + 1
         if finding.plugin is not None and finding.said != "same":
-            of_plugin = self.by_plugin.setdefault(finding.plugin, {})
-            of_plugin[finding.said] = of_plugin.get(finding.said, 0) + 1
+            self._count_of(finding.plugin, finding.said)
+        if finding.said != "same":
+            for audit in finding.audits:
+                self._count_of(audit.plugin, "audit")
+
+    def _count_of(self, plugin: str, said: Said) -> None:
+        of_plugin = self.by_plugin.setdefault(plugin, {})
+        of_plugin[said] = of_plugin.get(said, 0) + 1
 
 
 _ASKED_BEFORE = frozenset({HookType.GENERATION_PRE_CALL, HookType.VALIDATION_PRE_CHECK})
@@ -177,8 +194,8 @@ class Backtest:
         follows = [*self._only_there(event, moment, finding)]
         self._open[key] = _Opened(finding, verdict, follows)
         if finding.said == "same":
-            return [finding] if finding.would_block else []
-        return [finding, *follows]
+            return []
+        return [finding] if finding.said == "audit" else [finding, *follows]
 
     def _subject(self, event: Event, moment: Moment) -> Subject:
         node_id = getattr(event.payload, "node_id", None) or None
@@ -199,12 +216,14 @@ class Backtest:
             self._said_before[key] = (seq, decided)
             return
         opened = self._open.pop(key, None)
+        if (opened is None or opened.verdict.outcome == "allow") and decided.verdict != "allow":
+            yield self._would_allow(seq, decided)
         if opened is None:
-            if decided.verdict != "allow":
-                yield self._would_allow(seq, decided)
             return
-        verdict = opened.verdict
+        verdict, is_noted = opened.verdict, opened.finding.said == "audit"
         if decided.verdict == verdict.outcome and _changes(decided, self._resolve) == dict(verdict.changes):
+            if is_noted and _audits(decided) != opened.finding.audits:
+                return
             for finding in (opened.finding, *opened.follows):
                 finding.said = "same"
 
@@ -239,6 +258,8 @@ def _mark_assumed(differences: Iterable[Finding], state: RunState) -> None:
     for finding in differences:
         if finding.activity_id in activities or finding.node_id in nodes:
             finding.assumed = True
+        if finding.said == "audit":
+            continue  # nothing would have gone another way
         if finding.activity_id is not None:
             activities.add(finding.activity_id)
         # What is downstream of a node that is there already is there, too.
@@ -285,6 +306,9 @@ def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -
             changed[name] = (before, change.after)
     if said == "would_block" and not RULES[moment.point].can_block:
         said = "same"
+    audits = _audits(verdict.decided)
+    if said == "same" and audits:
+        said = "audit"
     return Finding(
         seq=event.seq,
         point=moment.point,
@@ -295,12 +319,16 @@ def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -
         reason=None if first is None else first.reason,
         code=None if first is None else first.code,
         changed=changed,
-        would_block=[
-            f"{each.plugin}: {each.reason}"
-            for each in verdict.decided.decisions
-            if each.outcome in ("would_block", "would_ask")
-        ],
+        audits=audits,
     )
+
+
+def _audits(decided: HookDecided) -> list[Audit]:
+    return [
+        Audit(each.plugin, each.outcome, each.reason)
+        for each in decided.decisions
+        if each.outcome in ("would_block", "would_ask")
+    ]
 
 
 def _changes(decided: HookDecided, resolve: Callable[[Json], Json]) -> dict[str, Any]:
