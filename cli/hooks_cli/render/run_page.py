@@ -62,7 +62,8 @@ def node_page(document: dict[str, Any]) -> str:
     ]
     # Of a fan-out each item has attempts of its own, and a page of its own.
     history = document["history"] if document["items"] is None else []
-    parts = [_facts([*facts, *last_attempt_facts(history)])]
+    # What is in doubt has a paragraph with all there is to go by.
+    parts = [_facts(facts if document["doubts"] else [*facts, *last_attempt_facts(history)])]
     if len(history) > 1:
         parts.append(attempts_table(history))
     parts += map(answer_line, document["answers"])
