@@ -52,7 +52,7 @@ class Folding:
     @property
     def state(self) -> RunState:
         if self._state is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
+            raise self._directory.no_events()
         return self._state
 
     def has_ended(self) -> bool:
@@ -62,7 +62,7 @@ class Folding:
     @property
     def definition(self) -> Workflow:
         if self._definition is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1, byte=0)
+            raise self._directory.no_events()
         return self._definition
 
 
@@ -108,8 +108,14 @@ class RunView:
 
 
 def read_events(directory: RunDirectory) -> Iterator[Event]:
-    """The committed events of a run, in order and in bounded memory. Raises CorruptRunError at damage."""
-    return LogReader(directory.log).stream()
+    """The committed events of a run, in order and in bounded memory.
+
+    Raises CorruptRunError at damage, and a log without an event is that.
+    """
+    reader = LogReader(directory.log)
+    yield from reader.stream()
+    if reader.run_id is None:
+        raise directory.no_events()
 
 
 def read_run(directory: RunDirectory) -> RunView:
