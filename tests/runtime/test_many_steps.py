@@ -79,4 +79,5 @@ def test_a_thousand_steps_cost_the_same_each(nodes: list[SubagentNode], runs: Ru
         sys.settrace(tracing_before)
 
     assert (report.status.status, counted.steps) == ("succeeded", STEPS)
-    assert 0 < counted.lines[LATE] < 1.02 * counted.lines[EARLY], counted.lines
+    # Steps side by side end at other moments each time; one line for each step that is over would add an eighth.
+    assert 0 < counted.lines[LATE] < 1.1 * counted.lines[EARLY], counted.lines
