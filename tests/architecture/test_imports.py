@@ -46,7 +46,7 @@ MAY_IMPORT = {
 }
 """What each package of core/hooks may import."""
 
-FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
+FOR_ALL = {"blotting", "callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
 CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "replay", "runtime", "storage"}
 PURE = {"expressions", "kernel", "sampling"}
 IMPURE_MODULES = {

@@ -8,6 +8,12 @@ from hooks.definition.model import HostExecutorNode, OpenAIAgent, SubagentNode, 
 from hooks.secrets import Masker
 
 
+def named_secrets(definition: Workflow) -> frozenset[str]:
+    """The variables that steps list as their secrets, and those that hold the keys of agents."""
+    agents = [agent for agent in definition.agents if isinstance(agent, OpenAIAgent)]
+    return secret_names_of(definition) | {agent.api_key_env for agent in agents if agent.api_key_env is not None}
+
+
 def secret_names_of(definition: Workflow) -> frozenset[str]:
     """The variables that steps list as their secrets."""
     steps = [node for node in every_node(definition) if isinstance(node, SubagentNode | HostExecutorNode)]
@@ -19,7 +25,5 @@ def masker_of(definition: Workflow) -> Masker | None:
 
     Steps are not denied the keys: a command may need the same one.
     """
-    agents = [agent for agent in definition.agents if isinstance(agent, OpenAIAgent)]
-    keys = {agent.api_key_env for agent in agents if agent.api_key_env is not None}
-    values = {name: os.environ[name] for name in secret_names_of(definition) | keys if name in os.environ}
+    values = {name: os.environ[name] for name in named_secrets(definition) if name in os.environ}
     return Masker(values) if values else None

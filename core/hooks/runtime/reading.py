@@ -26,6 +26,7 @@ from hooks.storage.blobs import BlobStore
 from hooks.storage.locks import LockHolder
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory, read_workflow
+from hooks.storage.verify import Finding, verify_run
 
 
 class Folding:
@@ -123,3 +124,14 @@ def read_run(directory: RunDirectory) -> RunView:
     for event in read_events(directory):
         folding.receive(event)
     return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
+
+
+def check_run(directory: RunDirectory) -> list[Finding]:
+    """What of a run is not as it was written; else what is no history that a run can have."""
+    findings = verify_run(directory)
+    if not any(finding.severity == "damage" for finding in findings):
+        try:
+            read_run(directory)
+        except CorruptRunError as error:
+            findings.append(Finding("damage", error.file, error.reason, line=error.line, byte=error.byte))
+    return findings
