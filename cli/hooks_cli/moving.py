@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hooks.errors import HooksError, Problem, RunLockedError
 from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.masking import values_to_mask
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
+from hooks.runtime.telling import LiveTelling
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
@@ -33,6 +36,7 @@ from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.stopping import stopping_text
 from hooks_cli.render.streams import emit_result, say, stdout_kept_for_results
+from hooks_cli.render.text import neutralise
 
 Move: TypeAlias = Callable[[RunDirectory], RunReport]
 
@@ -54,9 +58,15 @@ class Manner:
 
 
 def move(
-    run: OpenRun, deadline: Deadline, *, quiet: bool, one_pass: bool = False, stays_at_gates: bool = False
+    run: OpenRun,
+    deadline: Deadline,
+    *,
+    quiet: bool,
+    one_pass: bool = False,
+    stays_at_gates: bool = False,
+    otlp: bool = False,
 ) -> RunReport:
-    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes.
+    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes. With `otlp` send its spans.
 
     What Python hooks, agents and executors print goes to stderr as well: stdout is for what the run comes to.
     """
@@ -69,7 +79,7 @@ def move(
         for wait in run.state.waits.values():
             say(f"  {gate_name(wait)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    with stdout_kept_for_results():
+    with stdout_kept_for_results(), _told_to_collector(run) if otlp else nullcontext():
         return drive(
             run,
             one_pass=one_pass,
@@ -77,6 +87,16 @@ def move(
             on_event=None if quiet else Progress(run.state),
             on_signal=on_signal,
         )
+
+
+@contextmanager
+def _told_to_collector(run: OpenRun) -> Iterator[None]:
+    """While this is entered, what ends in `run` is sent as spans; what could not be sent is said, and no more."""
+    secrets = values_to_mask(run.definition, [], os.environ).values
+    with LiveTelling(run.directory, secrets, after=0 if run.is_new else run.state.seq) as telling:
+        yield
+    if telling.failure is not None:
+        say(f"warning: {neutralise(telling.failure)}")
 
 
 def tell_warning(problem: Problem) -> None:

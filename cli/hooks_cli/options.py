@@ -12,6 +12,7 @@ import typer
 from hooks.definition.config import load_config, resolve_runs_dir
 from hooks.definition.durations import parse_duration
 from hooks.errors import NotFoundError, UsageError
+from hooks.telemetry.otlp import require_sdk
 from hooks_cli.failures import ACCEPTABLE
 
 
@@ -36,6 +37,13 @@ def _text(name: str) -> Any:
         return value
 
     return require_utf8
+
+
+def _with_sdk(value: bool) -> bool:
+    """A callback for --otlp: nothing is begun that could then not be told."""
+    if value:
+        require_sdk()
+    return value
 
 
 RunsDir: TypeAlias = Annotated[
@@ -90,6 +98,10 @@ RequestTimeout: TypeAlias = Annotated[
     typer.Option("--timeout", metavar="D", help="How long to wait for the run's driver; then exit code 8: queued."),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+Otlp: TypeAlias = Annotated[
+    bool,
+    typer.Option("--otlp", help="Send spans to the OTLP collector that the OTEL_* variables name.", callback=_with_sdk),
+]
 All: TypeAlias = Annotated[bool, typer.Option("--all", help="Every run of the runs dir that is meant.")]
 
 

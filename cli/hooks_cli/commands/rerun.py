@@ -24,6 +24,7 @@ from hooks_cli.options import (
     Accept,
     AsJson,
     Jobs,
+    Otlp,
     Quiet,
     RunsDir,
     RunWord,
@@ -53,6 +54,7 @@ def rerun(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -102,7 +104,7 @@ def rerun(
         if not quiet and not as_json:
             taken = ", ".join(imported.node_id for imported in plan.imports) or "nothing"
             say(f"  taken over from {origin.run_id}: {taken}")
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted))
 
 

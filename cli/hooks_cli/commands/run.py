@@ -20,6 +20,7 @@ from hooks_cli.options import (
     Accept,
     AsJson,
     Jobs,
+    Otlp,
     Quiet,
     RunsDir,
     StayAtGates,
@@ -55,6 +56,7 @@ def run(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
     until: Annotated[str | None, typer.Option("--until", hidden=True)] = None,
@@ -113,7 +115,7 @@ def run(
         ) as opened,
     ):
         say(opened.run_id)
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
 
 

@@ -11,56 +11,22 @@ import gzip
 import os
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
 import orjson
 
 from hooks.blotting import Blotter
-from hooks.definition.model import Workflow
-from hooks.errors import CorruptRunError, StorageError, UsageError
+from hooks.errors import CorruptRunError, StorageError
 from hooks.events.envelope import SCHEMA_VERSION
+from hooks.ids import RUN_ID
 from hooks.regular_files import open_regular
-from hooks.runtime.masking import named_secrets
 from hooks.runtime.portable_copy import PortableCopy, copy_portably
-from hooks.runtime.reading import definition_of
-from hooks.secrets import short_names
 from hooks.storage.run_directory import RunDirectory
 
 MANIFEST = "export.json"
 _DIRECTORY_MODE, _FILE_MODE = 0o700, 0o600
-
-
-@dataclass(frozen=True, slots=True)
-class Sought:
-    """The values that must not leave, by name, and the names of those that cannot be looked for."""
-
-    values: dict[str, str]
-    unset: tuple[str, ...]
-    short: tuple[str, ...]
-
-
-def values_to_mask(definition: Workflow, also: Sequence[str], environ: Mapping[str, str]) -> Sought:
-    """The secrets that the steps of a workflow name, the keys of its agents, and the variables named in `also`.
-
-    Raises UsageError for one of `also` that is not set: it was named to be found.
-    """
-    for name in also:
-        if name not in environ:
-            raise UsageError(f"--mask {name}: there is no such variable.", fix=f"Set {name} for this command.")
-    names = sorted({*named_secrets(definition), *also})
-    values = {name: environ[name] for name in names if environ.get(name)}
-    return Sought(values, tuple(name for name in names if name not in values), short_names(values))
-
-
-def definition_in(directory: RunDirectory) -> Workflow:
-    """The definition a run began with. Raises CorruptRunError."""
-    first = directory.first_event()
-    if first is None:
-        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
-    return definition_of(directory, first)
 
 
 def export_run(directory: RunDirectory, target: BinaryIO, values: Mapping[str, str], *, version: str) -> PortableCopy:
@@ -70,8 +36,11 @@ def export_run(directory: RunDirectory, target: BinaryIO, values: Mapping[str, s
     Takes no lock and changes nothing. Raises CorruptRunError for a damaged run, UnblottableError, StorageError; OSError
     for `target`.
     """
+    run_id = directory.logged_run_id()
+    if not RUN_ID.match(run_id):  # what is made from it must not lead anywhere else
+        raise CorruptRunError(f"{run_id!r} is not the id of a run", file=str(directory.log), line=1, byte=0)
     with tempfile.TemporaryDirectory(prefix="hooks-export-") as scratch:
-        top = Path(scratch) / directory.logged_run_id()
+        top = Path(scratch) / run_id
         try:
             copied = copy_portably(directory, top, Blotter(values))
             (top / MANIFEST).write_bytes(_manifest(copied, version))

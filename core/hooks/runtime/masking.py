@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hooks.definition.model import HostExecutorNode, OpenAIAgent, SubagentNode, Workflow, every_node
-from hooks.secrets import Masker
+from hooks.errors import UsageError
+from hooks.secrets import Masker, short_names
 
 
 def named_secrets(definition: Workflow) -> frozenset[str]:
@@ -27,3 +30,25 @@ def masker_of(definition: Workflow) -> Masker | None:
     """
     values = {name: os.environ[name] for name in named_secrets(definition) if name in os.environ}
     return Masker(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """The values that must not leave, by name, and the names of those that cannot be looked for."""
+
+    values: dict[str, str]
+    unset: tuple[str, ...]
+    short: tuple[str, ...]
+
+
+def values_to_mask(definition: Workflow, also: Sequence[str], environ: Mapping[str, str]) -> Sought:
+    """The secrets that the steps of a workflow name, the keys of its agents, and the variables named in `also`.
+
+    Raises UsageError for one of `also` that is not set: it was named to be found.
+    """
+    for name in also:
+        if name not in environ:
+            raise UsageError(f"--mask {name}: there is no such variable.", fix=f"Set {name} for this command.")
+    names = sorted({*named_secrets(definition), *also})
+    values = {name: environ[name] for name in names if environ.get(name)}
+    return Sought(values, tuple(name for name in names if name not in values), short_names(values))

@@ -74,6 +74,14 @@ def definition_of(directory: RunDirectory, first: Event) -> Workflow:
     return workflow_from_json(read_workflow(directory, first.payload))
 
 
+def definition_in(directory: RunDirectory) -> Workflow:
+    """The definition a run began with. Raises CorruptRunError."""
+    first = directory.first_event()
+    if first is None:
+        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
+    return definition_of(directory, first)
+
+
 def state_before(directory: RunDirectory, definition: Workflow) -> RunState:
     """The state of a run of this definition before its first event."""
     return initial_state(RunId(directory.logged_run_id()), graph_of(definition))

@@ -1,0 +1,92 @@
+"""Runs told as spans: to a collector or into a file, whole or as they go on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from hooks.runtime.masking import values_to_mask
+from hooks.runtime.reading import definition_in, read_events
+from hooks.runtime.telling import RunTelling
+from hooks.runtime.watching import RunWatch
+from hooks.storage.run_directory import RunDirectory
+from hooks.telemetry.otlp import ENDPOINTS, Collector, LinesOfJson, SpanSink
+from hooks.telemetry.spans import Span, trace_id
+from hooks_cli.archives import tell_unsought
+from hooks_cli.output_file import STDOUT, output_file
+from hooks_cli.render.documents import path_text
+from hooks_cli.render.streams import say
+
+Destination: TypeAlias = AbstractContextManager[tuple[SpanSink, str]]
+_AT_ONCE = 2_000
+"""How many spans are in memory of a long run that is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """Which runs are to be told, and how."""
+
+    directories: Sequence[RunDirectory]
+    also: Sequence[str]
+    content: bool
+
+    def telling(self, directory: RunDirectory) -> RunTelling:
+        sought = values_to_mask(definition_in(directory), self.also, os.environ)
+        tell_unsought(sought)
+        return RunTelling(directory, secrets=sought.values, content=self.content)
+
+
+def collector_is_named(environ: Mapping[str, str]) -> bool:
+    return any(environ.get(name) for name in ENDPOINTS)
+
+
+@contextmanager
+def to_collector(endpoint: str | None) -> Iterator[tuple[SpanSink, str]]:
+    """A collector and where it is. Raises UsageError."""
+    collector = Collector(endpoint)
+    try:
+        yield collector, collector.endpoint
+    finally:
+        collector.close()
+
+
+@contextmanager
+def to_file(name: str, *, force: bool) -> Iterator[tuple[SpanSink, str]]:
+    """A file of lines, and its name."""
+    with output_file(name, force=force) as file:
+        yield LinesOfJson(file), STDOUT if name == STDOUT else path_text(Path(name).absolute())
+
+
+def write_traces(wish: Wish, sink: SpanSink) -> list[dict[str, Any]]:
+    """Hand the spans of each run to `sink`, say how many, and return what a program wants to know."""
+    told = []
+    for directory in wish.directories:
+        count, spans = 0, wish.telling(directory).spans(read_events(directory))
+        while some := list(islice(spans, _AT_ONCE)):
+            sink.send(some)
+            count += len(some)
+        told.append(_told(directory, count))
+    return told
+
+
+def follow_trace(wish: Wish, sink: SpanSink) -> list[dict[str, Any]]:
+    """The same of one run while it goes on, each span when it ends; until nobody moves the run any more."""
+    (directory,) = wish.directories
+    watch, telling, count = RunWatch(directory), wish.telling(directory), 0
+    for _ in watch.wakeups():
+        ended: list[Span] = list(telling.spans(watch.read_new()))
+        if ended:
+            sink.send(ended)
+            count += len(ended)
+    return [_told(directory, count)]
+
+
+def _told(directory: RunDirectory, count: int) -> dict[str, Any]:
+    run_id = directory.logged_run_id()
+    say(f"{run_id}: {count} spans, trace {trace_id(run_id)}")
+    return {"run_id": run_id, "spans": count, "trace_id": trace_id(run_id)}
