@@ -20,6 +20,7 @@ from hooks.runtime.runs import OpenRun
 from hooks.runtime.telling import LiveTelling
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
+from hooks.telemetry.otlp import is_switched_off
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import (
     TimedOutError,
@@ -79,7 +80,8 @@ def move(
         for wait in run.state.waits.values():
             say(f"  {gate_name(wait)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    with stdout_kept_for_results(), _told_to_collector(run) if otlp else nullcontext():
+    is_told = otlp and not is_switched_off(os.environ)
+    with stdout_kept_for_results(), _told_to_collector(run) if is_told else nullcontext():
         return drive(
             run,
             one_pass=one_pass,

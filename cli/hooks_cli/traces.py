@@ -10,12 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from hooks.errors import UsageError
 from hooks.runtime.masking import values_to_mask
 from hooks.runtime.reading import definition_in, read_events
 from hooks.runtime.telling import RunTelling
 from hooks.runtime.watching import RunWatch
 from hooks.storage.run_directory import RunDirectory
-from hooks.telemetry.otlp import ENDPOINTS, Collector, LinesOfJson, SpanSink
+from hooks.telemetry.otlp import ENDPOINTS, Collector, LinesOfJson, SpanSink, is_switched_off
 from hooks.telemetry.spans import Span, trace_id
 from hooks_cli.archives import tell_unsought
 from hooks_cli.output_file import STDOUT, output_file
@@ -48,6 +49,10 @@ def collector_is_named(environ: Mapping[str, str]) -> bool:
 @contextmanager
 def to_collector(endpoint: str | None) -> Iterator[tuple[SpanSink, str]]:
     """A collector and where it is. Raises UsageError."""
+    if is_switched_off(os.environ):
+        raise UsageError(
+            "OTEL_SDK_DISABLED is set: nothing is sent.", fix="Unset it for this command, or use `-o FILE`."
+        )
     collector = Collector(endpoint)
     try:
         yield collector, collector.endpoint

@@ -14,7 +14,7 @@ import base64
 import logging
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -35,10 +35,13 @@ _TRACES_PATH = "/v1/traces"
 _SERVICE = "hooks"
 _BATCH = 512
 """How many spans go into one message, as in the SDK's own processor."""
-_REASON = re.compile(
-    r"\[Errno -?\d+\] ([^'\")]+)|(code: [^N].*)|Transient error (.*) encountered while|reason: (.*)", re.DOTALL
+_REASONS = (
+    re.compile(r"\[Errno -?\d+\] ([^'\")]+)"),
+    re.compile(r"(code: \d.*)", re.DOTALL),
+    re.compile(r"Transient error (.*) encountered while", re.DOTALL),
+    re.compile(r"reason: (.*)", re.DOTALL),
 )
-"""What went wrong, in what the SDK logs of it."""
+"""What went wrong, in what the SDK logs of it: the first of these that is there."""
 _IDS = frozenset({"traceId", "spanId", "parentSpanId"})
 
 
@@ -47,6 +50,11 @@ class SpanSink(Protocol):
 
     def send(self, spans: Sequence[Span]) -> None:
         """Return once they are there, or raise CollectorError or OSError."""
+
+
+def is_switched_off(environ: Mapping[str, str]) -> bool:
+    """Whether this environment wants nobody to send anything."""
+    return environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true"
 
 
 def require_sdk() -> None:
@@ -141,8 +149,8 @@ def _heard_complaints() -> Iterator[list[str]]:
 def _reason(complaints: Sequence[str]) -> str:
     """The first thing that went wrong, without the words around it."""
     complaint = next(iter(complaints), "no reason was given")
-    found = _REASON.search(complaint)
-    return next(filter(None, found.groups())) if found else complaint
+    found = next(filter(None, (reason.search(complaint) for reason in _REASONS)), None)
+    return found[1] if found else complaint
 
 
 def _batches(spans: Sequence[Span]) -> Iterator[list[Span]]:
