@@ -152,12 +152,17 @@ def test_without_the_extra_it_is_said_what_to_install(cli: CommandLine, without_
     assert cli.hooks("run", "greeting.yaml", environment=without_sdk).code == 0
 
 
-def test_who_drives_tells_what_ends_while_it_drives(cli: CommandLine, collector: SentTo) -> None:
-    cli.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
+def two_steps(cli: CommandLine) -> str:
+    """A workflow whose first step ends at once, and whose second waits to be let go."""
     first = "  first: {executor: shell, read_only: true, input: {argv: ['true']}}\n"
     text = (cli.directory / cli.blocking()).read_text()
     text = text.replace("step: {", "step: {depends: [first], ").replace("nodes:\n", f"nodes:\n{first}")
-    name = cli.write("two.yaml", text)
+    return cli.write("two.yaml", text)
+
+
+def test_who_drives_tells_what_ends_while_it_drives(cli: CommandLine, collector: SentTo) -> None:
+    cli.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
+    name = two_steps(cli)
     with cli.under_way(name, "--otlp", "-q"):
         told = collector.wait_for("node first")
         assert "node step" not in collector.names
@@ -166,6 +171,27 @@ def test_who_drives_tells_what_ends_while_it_drives(cli: CommandLine, collector:
     assert told.trace_id == after_the_fact[0]["traceId"]
     assert collector.names[-1] == "invoke_workflow blocking"
     assert {span.span_id for span in collector.spans} == ids(after_the_fact)
+
+
+def test_what_a_collector_has_refused_is_sent_again_while_the_run_goes_on(cli: CommandLine, collector: SentTo) -> None:
+    cli.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
+    collector.status = 400
+    with cli.under_way(two_steps(cli), "--otlp", "-q"):
+        collector.wait_for_refusal()
+        collector.status = 200
+
+    assert {span.span_id for span in collector.spans} == ids(told_of(cli, "last"))
+
+
+def test_a_rerun_points_to_the_run_it_was_forked_from(cli: CommandLine) -> None:
+    cli.hooks("run", "greeting.yaml", "--run-id", "first", "-q")
+    cli.hooks("rerun", "first", "--from", "loud", "--run-id", "second", "-q")
+    first, second = by_name(told_of(cli, "first")), by_name(told_of(cli, "second"))
+
+    link = second["invoke_workflow greeting"]["links"][0]
+    origin = first["invoke_workflow greeting"]
+    assert (link["traceId"], link["spanId"]) == (origin["traceId"], origin["spanId"])
+    assert attributes(second["node hello"])["hooks.node.imported"] is True
 
 
 def test_a_collector_that_is_not_there_changes_nothing_of_a_run(cli: CommandLine) -> None:

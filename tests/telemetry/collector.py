@@ -42,6 +42,7 @@ class SentTo:
     spans: list[SentSpan] = field(default_factory=list)
     resources: list[Mapping[str, Any]] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
+    refused: int = 0
     came: threading.Condition = field(default_factory=threading.Condition)
 
     @property
@@ -57,6 +58,11 @@ class SentTo:
         with self.came:
             assert self.came.wait_for(lambda: name in self.names, PATIENCE_S), f"no span {name} in {self.names}"
         return next(span for span in self.spans if span.name == name)
+
+    def wait_for_refusal(self) -> None:
+        """Return once something was refused."""
+        with self.came:
+            assert self.came.wait_for(lambda: self.refused > 0, PATIENCE_S)
 
 
 @contextmanager
@@ -121,6 +127,10 @@ class _Handler(BaseHTTPRequestHandler):
                 sent.headers.append({name.lower(): text for name, text in self.headers.items()})
                 sent.resources += [_attributes(spans.resource.attributes) for spans in request.resource_spans]
                 sent.spans += spans_in(request)
+                sent.came.notify_all()
+        else:
+            with sent.came:
+                sent.refused += 1
                 sent.came.notify_all()
         self.send_response(sent.status if self.path == "/v1/traces" else 404)
         self.send_header("content-length", "0")

@@ -14,26 +14,15 @@ from hooks.telemetry.spans import Attributes
 SMALL = OpenAIAgent(name="small", model="small-1", base_url="https://models.example:8443/v1", stream=True)
 
 
+CALL: Any = {"activity_id": "a", "attempt_id": "a::att-1", "node_id": "n", "generation_id": "g", "draw": 1}
+
+
 def started(**fields: Any) -> GenerationStarted:
-    who: dict[str, Any] = {
-        "activity_id": "a",
-        "attempt_id": "a::att-1",
-        "node_id": "n",
-        "generation_id": "g",
-        "draw": 1,
-    }
-    return GenerationStarted(**who, agent="small", prompt="p", **fields)
+    return GenerationStarted(**CALL, agent="small", prompt="p", **fields)
 
 
 def finished(**fields: Any) -> GenerationFinished:
-    who: dict[str, Any] = {
-        "activity_id": "a",
-        "attempt_id": "a::att-1",
-        "node_id": "n",
-        "generation_id": "g",
-        "draw": 1,
-    }
-    return GenerationFinished(**who, **fields)
+    return GenerationFinished(**CALL, **fields)
 
 
 def test_an_endpoint_is_told_by_model_and_address() -> None:

@@ -24,7 +24,7 @@ import orjson
 from hooks.blotting import Blotter, unused
 from hooks.definition.model import workflow_from_json
 from hooks.errors import CorruptRunError, StorageError, UsageError
-from hooks.events.envelope import close_line, decode, open_line
+from hooks.events.envelope import FIRST_PREV, close_line, decode, open_line
 from hooks.events.payloads import (
     AttemptCreated,
     ClosingPayload,
@@ -85,6 +85,11 @@ class _Named:
     """Hashes of files that attempts have left."""
     keys: dict[str, str] = field(default_factory=dict)
     """Idempotency keys."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether everything is named as it was."""
+        return self == _Named()
 
     def touches(self, payload: Payload) -> bool:
         """Whether an event names anything that is named otherwise now."""
@@ -280,11 +285,11 @@ class _Copying:
 
     def _copy_log(self, end: Position) -> str:
         """Write the log up to `end`, its chain anew from the first line that is otherwise; the hash of the last one."""
-        prev, chained_anew = "0" * 64, False
+        prev, chained_anew, all_named_alike = FIRST_PREV, False, self._named.is_nothing
         with self._create("events.jsonl") as target, open_regular(self._directory.log) as source:
             while source.tell() < end.offset:
                 line = source.readline()
-                told = self._told_anew(line)
+                told = self._told_anew(line, all_named_alike=all_named_alike)
                 if told is None and not chained_anew:
                     target.write(line)
                     prev = line[-67:-3].decode()
@@ -299,11 +304,12 @@ class _Copying:
             )
         return prev
 
-    def _told_anew(self, line: bytes) -> bytes | None:
+    def _told_anew(self, line: bytes, *, all_named_alike: bool) -> bytes | None:
         """What the line says in the copy, without its place in the chain; None if it is the same."""
-        head = open_line(line)
+        holds_a_value = self._blotter.is_in_json(open_line(line))
+        if not holds_a_value and all_named_alike:
+            return None
         event = decode(line[:-1]).event
-        holds_a_value = self._blotter.is_in_json(head)
         if not holds_a_value and not self._named.touches(event.payload):
             return None
         document = orjson.loads(line)
