@@ -65,6 +65,15 @@ def test_texts_and_keys_of_a_document_are_blotted(value: Any, blotted: Any) -> N
     assert Blotter({"S": SECRET}).blot_json(value) == blotted
 
 
+def test_a_document_in_a_document_is_seen() -> None:
+    """What a program printed as JSON stands in the log as a text: escaped twice there."""
+    blotter = Blotter({"S": 'pass"word'})
+    document = {"stdout": json.dumps({"key": 'pass"word'})}
+
+    assert blotter.is_in_json(json.dumps(document).encode())
+    assert blotter.blot_json(document) == {"stdout": '{"key": "' + "*" * 10 + '"}'}
+
+
 def test_what_json_writes_with_its_syntax_takes_the_smallest_part_along() -> None:
     """A number, and a key file that somebody has read as JSON."""
     blotter = Blotter({"PIN": "1234567890", "KEY": '{"id":7,"key":"k"}'})

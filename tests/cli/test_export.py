@@ -34,13 +34,9 @@ nodes:
   asked: {agent: echo, depends: [large, encoded], prompt: "${params.token} ${printed.output} ${large.output.stdout}"}
   kept: {executor: file, depends: [asked], input: {path: out.txt, content: "${printed.output.stdout}"}}
 """
-FORMS = [
-    VALUE,
-    json.dumps(VALUE)[1:-1],
-    json.dumps(VALUE, ensure_ascii=False)[1:-1],
-    base64.b64encode(VALUE.encode()).decode(),
-    base64.b64encode(VALUE.encode()).decode()[:-4],
-]
+ESCAPED = json.dumps(VALUE, ensure_ascii=False)[1:-1]
+ENCODED = base64.b64encode(VALUE.encode()).decode()[:-4]
+"""Without its end, which depends on what follows."""
 
 
 def unpacked(cli: CommandLine, archive: str) -> Path:
@@ -126,15 +122,14 @@ def test_a_copy_that_could_go_on_is_not_moved(cli: CommandLine) -> None:
     assert "--take-over" in cli.hooks("recover", str(run)).err
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_no_form_of_a_value_is_in_the_archive(leaking: CommandLine, form: str) -> None:
+def test_no_form_of_a_value_is_in_the_archive(leaking: CommandLine) -> None:
     """In events, params, prompts, blobs, sidecars, what processes printed and were given."""
     exported(leaking, "leak", "-o", "plain.tar.gz")
     exported(leaking, "leak", "-o", "masked.tar.gz", "--mask", "TOKEN")
+    plain, masked = (everything_in(leaking.directory / name) for name in ("plain.tar.gz", "masked.tar.gz"))
 
-    if form in (VALUE, FORMS[-1]):  # others need not have come up
-        assert form.encode() in everything_in(leaking.directory / "plain.tar.gz")
-    assert form.encode() not in everything_in(leaking.directory / "masked.tar.gz")
+    assert [form for form in (VALUE, ESCAPED, ENCODED) if form.encode() not in plain] == []
+    assert [form for form in (VALUE, ESCAPED, json.dumps(VALUE)[1:-1], ENCODED) if form.encode() in masked] == []
 
 
 def test_what_was_masked_holds_together_and_is_told(leaking: CommandLine) -> None:

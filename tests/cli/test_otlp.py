@@ -276,6 +276,7 @@ def test_what_was_blocked_and_what_is_in_doubt_is_said(cli: CommandLine) -> None
     assert attributes(blocked["hook effect_pre_attempt"])["hooks.hook.verdict"] == "block"
     assert attributes(blocked["node send"])["hooks.error.class"] == "policy"
     assert attributes(doubt["execute_tool shell"])["hooks.status"] == "unknown"
+    assert attributes(doubt["reconcile send"])["hooks.status"] == "in_doubt"
     assert "invoke_workflow effect" not in doubt, "it has not ended"
 
 

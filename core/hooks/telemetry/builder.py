@@ -1,6 +1,6 @@
 """From events to spans: what is over is told once, when the event that ends it is read, and never otherwise again.
 
-    run ─ node ─ [iteration ─ node] ─ [item] ─ attempt ─ generation | execution | wait | hook
+    run ─ node ─ [iteration ─ node] ─ [item] ─ attempt ─ generation | execution | reconciling | wait | hook
 
 One builder reads one log from its beginning; it keeps what is open and little of what is over. It reads no clock and no
 file, so that the spans of a prefix of a log are spans of the whole. A run that ended and is tried again goes on in the
@@ -105,6 +105,8 @@ class _Attempt:
     """How often each call was begun: one that was interrupted is made again under its id."""
     execution: _Open | None = None
     executions: int = 0
+    reconciled: int = 0
+    """How often something was learned of its effect."""
     turns: dict[int, _Turns] = field(default_factory=dict)
     """The conversation with each draw in it, as the log has it; only where content is told."""
     begun: _Turns = ()
@@ -463,9 +465,8 @@ class SpanBuilder:
                 yield from self._end_execution(attempt, outcome, payload.error, at)
             case ReconcileResult(outcome=outcome):
                 attempt.span.attributes["hooks.effect.outcome"] = outcome
-                by = "provider" if payload.by is None else "person"
-                self._note_on(attempt.span, "hooks.reconciled", at, {"hooks.effect.outcome": outcome, "hooks.by": by})
                 yield from self._end_execution(attempt, outcome, payload.error, at)
+                yield self._reconciled(attempt, payload, at)
 
     def _begin_execution(self, attempt: _Attempt, permit: ActivityRunning | EffectAttempted, at: int) -> None:
         definition = self._nodes.get(attempt.node_id)
@@ -488,6 +489,19 @@ class SpanBuilder:
         execution, attempt.execution = attempt.execution, None
         if execution is not None:
             yield self._ended(execution, at, outcome, error)
+
+    def _reconciled(self, attempt: _Attempt, result: ReconcileResult, at: int) -> Span:
+        """What was learned of an effect, which takes no time here: in doubt is told long before its attempt is over."""
+        attempt.reconciled += 1
+        attributes: Attributes = {
+            "hooks.node.id": attempt.node_id,
+            "hooks.effect.outcome": result.outcome,
+            "hooks.by": "provider" if result.by is None else "person",
+        }
+        named = span_id(self._run_id, result.attempt_id, "reconciled", attempt.reconciled)
+        name = f"reconcile {attempt.node_id}"
+        span = _Open(named, attempt.span.span_id, name, at, attributes)
+        return self._ended(span, at, result.outcome, result.error)
 
     # ---- people and hooks ------------------------------------------------------------------------------------------
 
