@@ -18,19 +18,20 @@ from hooks_cli.output_file import STDOUT, output_file
 from hooks_cli.render.documents import path_text
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import neutralise
+from hooks_cli.selection import one_by_one
 
 _MOST_PLACES = 10
 
 
 def write_archives(
     directories: Sequence[RunDirectory], output: str | None, *, force: bool, also: Sequence[str], as_json: bool
-) -> list[dict[str, Any]]:
-    """Write each run to its file, say so on stderr, and return what a program wants to know of it."""
+) -> tuple[list[dict[str, Any]], int]:
+    """Write each run to its file and say so on stderr; what a program wants to know of each, and the exit code."""
     if output is not None and len(directories) != 1:
         raise UsageError(f"-o {output} is one file, and {len(directories)} runs are meant.", fix="Leave out `-o`.")
     if output == STDOUT and as_json:
         raise UsageError("stdout cannot be the archive and the --json document.", fix="Name a file with `-o`.")
-    return [_write(directory, output, force=force, also=also) for directory in directories]
+    return one_by_one(directories, lambda run: _write(run, output, force=force, also=also), as_json=as_json)
 
 
 def _write(directory: RunDirectory, output: str | None, *, force: bool, also: Sequence[str]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hooks_cli.archives import tell_unsought
 from hooks_cli.output_file import STDOUT, output_file
 from hooks_cli.render.documents import path_text
 from hooks_cli.render.streams import say
+from hooks_cli.selection import one_by_one
 
 Destination: TypeAlias = AbstractContextManager[tuple[SpanSink, str]]
 _AT_ONCE = 2_000
@@ -67,19 +68,20 @@ def to_file(name: str, *, force: bool) -> Iterator[tuple[SpanSink, str]]:
         yield LinesOfJson(file), STDOUT if name == STDOUT else path_text(Path(name).absolute())
 
 
-def write_traces(wish: Wish, sink: SpanSink) -> list[dict[str, Any]]:
-    """Hand the spans of each run to `sink`, say how many, and return what a program wants to know."""
-    told = []
-    for directory in wish.directories:
+def write_traces(wish: Wish, sink: SpanSink, *, as_json: bool) -> tuple[list[dict[str, Any]], int]:
+    """Hand the spans of each run to `sink` and say how many; what a program wants to know, and the exit code."""
+
+    def write(directory: RunDirectory) -> dict[str, Any]:
         count, spans = 0, wish.telling(directory).spans(read_events(directory))
         while some := list(islice(spans, _AT_ONCE)):
             sink.send(some)
             count += len(some)
-        told.append(_told(directory, count))
-    return told
+        return _told(directory, count)
+
+    return one_by_one(wish.directories, write, as_json=as_json)
 
 
-def follow_trace(wish: Wish, sink: SpanSink) -> list[dict[str, Any]]:
+def follow_trace(wish: Wish, sink: SpanSink) -> dict[str, Any]:
     """The same of one run while it goes on, each span when it ends; until nobody moves the run any more."""
     (directory,) = wish.directories
     watch, telling, count = RunWatch(directory), wish.telling(directory), 0
@@ -88,7 +90,7 @@ def follow_trace(wish: Wish, sink: SpanSink) -> list[dict[str, Any]]:
         if ended:
             sink.send(ended)
             count += len(ended)
-    return [_told(directory, count)]
+    return _told(directory, count)
 
 
 def _told(directory: RunDirectory, count: int) -> dict[str, Any]:

@@ -253,6 +253,20 @@ def test_a_damaged_run_is_refused_with_the_place(cli: CommandLine) -> None:
     assert "out.tar.gz" not in os.listdir(cli.directory)
 
 
+def test_of_several_runs_the_good_ones_are_written(cli: CommandLine) -> None:
+    for name in ("one", "two"):
+        cli.hooks("run", "greeting.yaml", "--run-id", name, "-q")
+    log = cli.runs / "one" / "events.jsonl"
+    log.write_bytes(log.read_bytes().replace(b"HELLO", b"HALLO"))
+    archives = cli.hooks("export", "--all", "--json")
+    traces = cli.hooks("export", "--all", "--otlp", "-o", "traces.jsonl", "--json")
+
+    assert (archives.code, traces.code) == (9, 9)
+    assert [archive["run_id"] for archive in archives.document["archives"]] == ["two"]
+    assert [trace["run_id"] for trace in traces.document["traces"]] == ["two"]
+    assert cli.hooks("export", "--all", "-o", "both.tar.gz").code == 2
+
+
 @pytest.mark.parametrize("planted", ["file", "attempt", "attempts"])
 def test_what_was_planted_is_not_followed(cli: CommandLine, planted: str) -> None:
     run = shutil.copytree(RECORDED, cli.directory / "planted")

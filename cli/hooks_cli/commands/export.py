@@ -47,10 +47,10 @@ def export(
         raise UsageError(f"{option} is for spans.", fix=f"hooks export --otlp {option} …")
     directories = select(runs_directory(runs_dir), runs, every=every, meant=any_run)
     if not otlp:
-        documents = write_archives(directories, output, force=force, also=mask or [], as_json=as_json)
+        archives, code = write_archives(directories, output, force=force, also=mask or [], as_json=as_json)
         if as_json:
-            emit_json({"schema": "hooks.export/1", "archives": documents})
-        return 0
+            emit_json({"schema": "hooks.export/1", "exit_code": code, "archives": archives})
+        return code
     if output is not None and endpoint is not None:
         raise UsageError("-o writes spans and --endpoint sends them.", fix="Leave one of them out.")
     if follow and len(directories) != 1:
@@ -64,7 +64,7 @@ def export(
             raise UsageError("stdout cannot be the spans and the --json document.", fix="Name a file with `-o`.")
         destination = to_file(output, force=force)
     with destination as (sink, place):
-        told = follow_trace(wish, sink) if follow else write_traces(wish, sink)
+        traces, code = ([follow_trace(wish, sink)], 0) if follow else write_traces(wish, sink, as_json=as_json)
     if as_json:
-        emit_json({"schema": "hooks.export-otlp/1", "to": place, "traces": told})
-    return 0
+        emit_json({"schema": "hooks.export-otlp/1", "exit_code": code, "to": place, "traces": traces})
+    return code
