@@ -123,6 +123,22 @@ def test_a_collector_that_does_not_take_them_is_an_error_with_the_reason(cli: Co
     assert spoken.code == 0, "nothing is sent"
 
 
+def test_a_protocol_that_is_not_spoken_is_said_before_anything_starts(cli: CommandLine) -> None:
+    ended = cli.hooks("run", "greeting.yaml", "--otlp", environment={"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})
+
+    assert (ended.code, cli.runs.exists()) == (2, False)
+    assert "http/protobuf is what hooks speaks" in ended.err
+
+
+def test_limits_of_attributes_are_kept_without_a_word(cli: CommandLine) -> None:
+    limit = {"OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT": "9"}
+    ended = cli.hooks("export", str(RECORDED), "--otlp", environment=limit)
+
+    assert "review-loop-sample" not in ended.out
+    assert len(ended.err.splitlines()) == 1
+    assert cli.hooks("export", str(RECORDED), "--otlp", environment=dict.fromkeys(limit, "few")).code == 2
+
+
 def test_who_has_switched_telemetry_off_is_heard(cli: CommandLine, collector: SentTo) -> None:
     environment = {"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
     driven = cli.hooks("run", "greeting.yaml", "--otlp", "-q", environment=environment)

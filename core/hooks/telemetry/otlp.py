@@ -159,6 +159,7 @@ def _batches(spans: Sequence[Span]) -> Iterator[list[Span]]:
         yield batch
 
 
+@_heard_complaints()  # of every text that is longer than the limit
 def _for_sdk(spans: Sequence[Span]) -> list[ReadableSpan]:
     """The spans as the SDK has them; the ids are ours, which is why no tracer makes them."""
     from opentelemetry.attributes import BoundedAttributes
@@ -167,7 +168,12 @@ def _for_sdk(spans: Sequence[Span]) -> list[ReadableSpan]:
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-    limits = SpanLimits()
+    try:
+        limits = SpanLimits()
+    except ValueError as error:
+        raise UsageError(
+            f"The OTEL_*_LIMIT variables cannot be used: {error}.", fix="Correct or unset them."
+        ) from error
     # What the variables say goes over what we say; nothing random, so that the same run is the same lines.
     resource = Resource({"service.name": _SERVICE}).merge(OTELResourceDetector().detect())
     scope = InstrumentationScope(_SERVICE, schema_url=SCHEMA_URL)
