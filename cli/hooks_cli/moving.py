@@ -7,20 +7,18 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hooks.errors import HooksError, Problem, RunLockedError
 from hooks.runtime.driving import RunReport, drive
-from hooks.runtime.masking import values_to_mask
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
-from hooks.runtime.telling import LiveTelling
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
-from hooks.telemetry.otlp import is_switched_off
+from hooks_cli.collecting import told_to_collector
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import (
     TimedOutError,
@@ -37,7 +35,6 @@ from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.stopping import stopping_text
 from hooks_cli.render.streams import emit_result, say, stdout_kept_for_results
-from hooks_cli.render.text import neutralise
 
 Move: TypeAlias = Callable[[RunDirectory], RunReport]
 
@@ -80,8 +77,7 @@ def move(
         for wait in run.state.waits.values():
             say(f"  {gate_name(wait)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    is_told = otlp and not is_switched_off(os.environ)
-    with stdout_kept_for_results(), _told_to_collector(run) if is_told else nullcontext():
+    with stdout_kept_for_results(), told_to_collector(run) if otlp else nullcontext():
         return drive(
             run,
             one_pass=one_pass,
@@ -89,16 +85,6 @@ def move(
             on_event=None if quiet else Progress(run.state),
             on_signal=on_signal,
         )
-
-
-@contextmanager
-def _told_to_collector(run: OpenRun) -> Iterator[None]:
-    """While this is entered, what ends in `run` is sent as spans; what could not be sent is said, and no more."""
-    secrets = values_to_mask(run.definition, [], os.environ).values
-    with LiveTelling(run.directory, secrets, after=0 if run.is_new else run.state.seq) as telling:
-        yield
-    if telling.failure is not None:
-        say(f"warning: {neutralise(telling.failure)}")
 
 
 def tell_warning(problem: Problem) -> None:

@@ -12,7 +12,6 @@ import typer
 from hooks.definition.config import load_config, resolve_runs_dir
 from hooks.definition.durations import parse_duration
 from hooks.errors import NotFoundError, UsageError
-from hooks.telemetry.otlp import Collector, is_switched_off
 from hooks_cli.failures import ACCEPTABLE
 
 
@@ -37,13 +36,6 @@ def _text(name: str) -> Any:
         return value
 
     return require_utf8
-
-
-def _with_collector(value: bool) -> bool:
-    """A callback for --otlp: nothing is begun that could then not be told, as far as this machine can say."""
-    if value and not is_switched_off(os.environ):
-        Collector().close()
-    return value
 
 
 RunsDir: TypeAlias = Annotated[
@@ -98,12 +90,6 @@ RequestTimeout: TypeAlias = Annotated[
     typer.Option("--timeout", metavar="D", help="How long to wait for the run's driver; then exit code 8: queued."),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
-Otlp: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--otlp", help="Send spans to the OTLP collector that the OTEL_* variables name.", callback=_with_collector
-    ),
-]
 All: TypeAlias = Annotated[bool, typer.Option("--all", help="Every run of the runs dir that is meant.")]
 
 

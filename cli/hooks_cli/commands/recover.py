@@ -13,6 +13,7 @@ from hooks.runtime.reading import read_run
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import error_document, error_text
 from hooks_cli.moving import Manner, move, move_each, unless_idle
@@ -21,7 +22,6 @@ from hooks_cli.options import (
     All,
     AsJson,
     Jobs,
-    Otlp,
     Quiet,
     RunsDir,
     RunWords,

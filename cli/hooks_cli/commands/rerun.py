@@ -17,6 +17,7 @@ from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.rerunning import RepeatedEffect, RerunPlan, plan_rerun
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks.storage.run_directory import find_run
+from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, finish, move, tell_warning
@@ -24,7 +25,6 @@ from hooks_cli.options import (
     Accept,
     AsJson,
     Jobs,
-    Otlp,
     Quiet,
     RunsDir,
     RunWord,

@@ -8,6 +8,7 @@ from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import reopen_run
 from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, move, move_each
 from hooks_cli.node_words import pick
@@ -17,7 +18,6 @@ from hooks_cli.options import (
     By,
     Jobs,
     OptionalNodeWord,
-    Otlp,
     Quiet,
     RunsDir,
     RunWord,

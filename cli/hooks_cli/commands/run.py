@@ -13,6 +13,7 @@ from hooks.definition.model import Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
+from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, finish, move, tell_warning
@@ -20,7 +21,6 @@ from hooks_cli.options import (
     Accept,
     AsJson,
     Jobs,
-    Otlp,
     Quiet,
     RunsDir,
     StayAtGates,

@@ -5,13 +5,13 @@ from __future__ import annotations
 from hooks.runtime.driving import RunReport
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, move, move_each, unless_idle
 from hooks_cli.options import (
     Accept,
     All,
     AsJson,
-    Otlp,
     Quiet,
     RunsDir,
     RunWords,

@@ -6,33 +6,31 @@ span. So a run exported twice, live or after the fact, by one driver or by sever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 Attribute: TypeAlias = str | bool | int | float | list[str]
 Attributes: TypeAlias = dict[str, Attribute]
 
 
-@dataclass(frozen=True, slots=True)
-class SpanEvent:
+class SpanEvent(Struct, frozen=True):
     """Something that happened while a span went on; `at` is in ms."""
 
     name: str
     at: int
-    attributes: Attributes = field(default_factory=dict)
+    attributes: Attributes = {}
 
 
-@dataclass(frozen=True, slots=True)
-class SpanLink:
+class SpanLink(Struct, frozen=True):
     """Another span, perhaps of another trace, that has to do with this one."""
 
     trace_id: str
     span_id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """Something that is over. Ids are hex, times in ms since 1970, as events have them."""
 
     trace_id: str
