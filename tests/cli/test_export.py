@@ -208,6 +208,7 @@ def test_a_value_in_the_name_of_a_file_and_in_a_key_is_found(cli: CommandLine) -
     cli.hooks("run", "keys.yaml", "--run-id", "keys")
     (attempt,) = (cli.runs / "keys" / "attempts").iterdir()
     (attempt / "open-sesame.txt").write_text("x")
+    (attempt / "effect-input.json").write_text('{"half": "open-sesame')
     words = {"ONE": "open-sesame", "TWO": "open-barley"}
     ended = cli.hooks("export", "keys", "--mask", "ONE", "--mask", "TWO", environment=words)
     run = unpacked(cli, "keys.tar.gz")

@@ -123,12 +123,13 @@ def copy_portably(directory: RunDirectory, into: Path, blotter: Blotter) -> Port
 
 
 def _refuse_damage(directory: RunDirectory) -> int:
-    """Raise CorruptRunError for the first thing that is damaged; else the number of things that are noticed."""
+    """Raise CorruptRunError for the first thing that is damaged; else how many files are noticed beside the log, whose
+    torn end is not copied."""
     findings = check_run(directory)
     for finding in findings:
         if finding.severity == "damage":
             raise CorruptRunError(finding.message, file=finding.file, line=finding.line, byte=finding.byte)
-    return len(findings)
+    return sum(finding.file != str(directory.log) for finding in findings)
 
 
 class _Copying:
@@ -239,10 +240,8 @@ class _Copying:
     def _copy_sidecar(self, source: Path, place: str) -> None:
         try:
             data = read_bytes(source)
-        except FileNotFoundError:
-            return
-        except CorruptRunError:
-            return  # planted; one that an effect was made from has been checked
+        except (FileNotFoundError, CorruptRunError):
+            return  # none, or planted; one that an effect was made from has been checked
         blotted = self._blotted_document(data, place)
         if blotted != data:
             self._named.inputs[sha256(data).hexdigest()] = sha256(blotted).hexdigest()
@@ -252,9 +251,14 @@ class _Copying:
         before, after = sha256(), sha256()
 
         def hashed(file: BinaryIO) -> Iterator[bytes]:
+            # No further than it goes now: a live step may write faster than this reads.
+            left = os.fstat(file.fileno()).st_size
             for part in parts_of(file):
-                before.update(part)
-                yield part
+                before.update(part[:left])
+                yield part[:left]
+                left -= len(part)
+                if left <= 0:
+                    return
 
         try:
             file = open_regular(source)
@@ -274,7 +278,13 @@ class _Copying:
         """A JSON document without the values; told of under `place`."""
         if not self._blotter.is_in_json(data):
             return data
-        blotted = canonical(self._blotter.blot_json(orjson.loads(data)))
+        try:
+            document = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            # The sidecar of an effect that nobody has attempted yet may be half written.
+            blotted = self._blotter.blot(data)
+        else:
+            blotted = canonical(self._blotter.blot_json(document))
         if self._blotter.is_in_json(blotted):
             raise UnblottableError(place or "a blob", self._run_id)
         if place is not None:

@@ -127,6 +127,7 @@ class SpanBuilder:
         """`resolve` gives the value of a blob reference; `content` has prompts and answers told; `mask` sees each text
         before it is."""
         self._run_id = run_id
+        self._workflow_id = definition.workflow_id
         self._trace_id = trace_id(run_id)
         self._agents = {agent.name: agent for agent in definition.agents}
         self._nodes = {node.id: node for node in every_node(definition)}
@@ -178,10 +179,10 @@ class SpanBuilder:
                 links: tuple[SpanLink, ...] = ()
                 if (origin := payload.forked_from) is not None:
                     links = (SpanLink(trace_id(origin.run_id), span_id(origin.run_id, "run", 1)),)
-                self._begin_run(payload.workflow_id, at, links)
+                self._begin_run(at, links)
             case RunReopened():
                 before = SpanLink(self._trace_id, self._root or "")
-                self._begin_run(self._workflow_id, at, (before,))
+                self._begin_run(at, (before,))
                 self._note_on(self._run, "hooks.reopened", at, {"hooks.nodes": len(payload.nodes)})
             case ResumeStarted():
                 self._driver += 1
@@ -193,16 +194,15 @@ class SpanBuilder:
             case _:
                 pass
 
-    def _begin_run(self, workflow_id: str, at: int, links: tuple[SpanLink, ...]) -> None:
-        self._workflow_id = workflow_id
+    def _begin_run(self, at: int, links: tuple[SpanLink, ...]) -> None:
         self._runs += 1
         self._root = span_id(self._run_id, "run", self._runs)
         attributes: Attributes = {
             generative.OPERATION: "invoke_workflow",
-            generative.WORKFLOW: workflow_id,
+            generative.WORKFLOW: self._workflow_id,
             generative.CONVERSATION: self._run_id,
         }
-        self._run = _Open(self._root, None, f"invoke_workflow {workflow_id}", at, attributes, links=links)
+        self._run = _Open(self._root, None, f"invoke_workflow {self._workflow_id}", at, attributes, links=links)
 
     def _end_run(self, status: str, error: ErrorInfo | None, at: int) -> Iterator[Span]:
         """End the run, and whatever nobody has said the end of."""
