@@ -17,6 +17,7 @@ from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.rerunning import RepeatedEffect, RerunPlan, plan_rerun
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks.storage.run_directory import find_run
+from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, finish, move, tell_warning
@@ -55,6 +56,7 @@ def rerun(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -104,7 +106,7 @@ def rerun(
         if not quiet and not as_json:
             taken = ", ".join(imported.node_id for imported in plan.imports) or "nothing"
             say(f"  taken over from {origin.run_id}: {taken}")
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted))
 
 
