@@ -9,6 +9,7 @@ end.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 import subprocess
@@ -45,12 +46,12 @@ class Call(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """What is there after a cut, and what the run must come to if that had been acknowledged before."""
+    """What is there after a cut. `acknowledged`: the log when the last command before it had ended."""
 
     told: str
     tree: Tree
     posted: tuple[Asked, ...]
-    leads_to: int | None
+    acknowledged: bytes
 
 
 @dataclass
@@ -74,18 +75,20 @@ class PowerCuts:
         root = self._subject.root
         traced = Traced(root, Disk(read_tree(root), self.model), [])
         seen: set[bytes] = set()
-        leads_to = None
+        acknowledged = b""
         for number, command in enumerate(self.telling.story.commands):
             listing = self.telling.directory / f"calls-{number}"
             code = _run_traced(self._subject, self.telling.words(command), listing)
             assert code == command.code, f"{command.words}: exit code {code}"
-            for moment in traced.moments(listing, self._server):
+            for moment in itertools.chain(traced.moments(listing, self._server), [None]):
+                if moment is None:
+                    acknowledged = self._subject.run.log.read_bytes()
                 for told, tree in traced.disk.cuts():
-                    left = Cut(f"{command.words[0]}, before {moment}: {told}", tree, tuple(traced.posted), leads_to)
+                    when = f"before {moment}" if moment else "when it had ended"
+                    left = Cut(f"{command.words[0]}, {when}: {told}", tree, tuple(traced.posted), acknowledged)
                     if (digest := _digest(left)) not in seen:
                         seen.add(digest)
                         yield left
-            leads_to = command.leads_to if number == len(self.telling.story.commands) - 1 else None
         assert dict(traced.disk.now.contents()) == dict(read_tree(root).contents()), "the model is not the disk"
 
     def go_on_after(self, cut: Cut) -> str:
@@ -100,7 +103,7 @@ class PowerCuts:
             codes = subject.move_to_an_end()
             assert [str(found) for found in verify_run(subject.run) if found.severity == "damage"] == []
             check_end(self.telling, codes[-1])
-            assert cut.leads_to in (None, codes[-1]), f"acknowledged, but the run ended with {codes}"
+            assert subject.run.log.read_bytes().startswith(cut.acknowledged), "what was acknowledged is there no more"
         except (AssertionError, subprocess.TimeoutExpired) as problem:
             return f"{cut.told}: {problem}"
         return ""
@@ -134,7 +137,7 @@ def _run_traced(subject: EveryKind, words: list[str], listing: Path) -> int:
 
 
 def _digest(cut: Cut) -> bytes:
-    whole = hashlib.sha256(repr((len(cut.posted), cut.leads_to)).encode())
+    whole = hashlib.sha256(repr((len(cut.posted), cut.acknowledged)).encode())
     for path, data in cut.tree.contents():
         whole.update(repr((path, data)).encode())
     return whole.digest()
@@ -150,7 +153,7 @@ class Traced:
 
     def moments(self, listing: Path, server: LocalServer) -> Iterator[str]:
         """Take in the calls of a listing. Yields before each that makes a difference to what a cut can take: a sync, a
-        change of the world, something sent; and at the end."""
+        change of the world, something sent."""
         for call in _calls(listing, self.root):
             inside = [self._inside(path) for path in ([call.path] if call.path else call.paths)]
             if call.name == "sendto" and (key := _KEY.search(call.data)):
@@ -163,7 +166,6 @@ class Traced:
                 if call.name in ("fsync", "fdatasync") or not _can_be_lost(inside[-1]):
                     yield told
                 self._take_in(call, [path for path in inside if path is not None], told)
-        yield "its end"
 
     def _inside(self, path: str) -> list[str] | None:
         """The path from the root on; None if it is elsewhere."""
