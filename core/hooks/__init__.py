@@ -17,14 +17,40 @@ if TYPE_CHECKING:
     from hooks.agents.base import Generation as Generation
     from hooks.agents.base import GenerationRequest as GenerationRequest
     from hooks.agents.base import Message as Message
+    from hooks.clock import Clock as Clock
+    from hooks.definition.config import load_hooks_file as load_hooks_file
     from hooks.definition.hook_points import HookType as HookType
     from hooks.definition.hook_points import PluginMode as PluginMode
     from hooks.definition.load import load_workflow as load_workflow
+    from hooks.definition.model import HookEntry as HookEntry
+    from hooks.definition.model import HostExecutorNode as HostExecutorNode
     from hooks.definition.model import Requirement as Requirement
     from hooks.definition.model import Sampling as Sampling
+    from hooks.definition.model import SubagentNode as SubagentNode
     from hooks.definition.model import Workflow as Workflow
+    from hooks.errors import CorruptRunError as CorruptRunError
+    from hooks.errors import DefinitionError as DefinitionError
     from hooks.errors import HooksError as HooksError
+    from hooks.errors import InDoubtError as InDoubtError
+    from hooks.errors import NotFoundError as NotFoundError
+    from hooks.errors import QueuedError as QueuedError
+    from hooks.errors import RefusedError as RefusedError
+    from hooks.errors import RunLockedError as RunLockedError
+    from hooks.errors import StorageError as StorageError
+    from hooks.errors import UsageError as UsageError
+    from hooks.events.envelope import Event as Event
+    from hooks.events.payloads import EffectAttempted as EffectAttempted
+    from hooks.events.payloads import ErrorInfo as ErrorInfo
+    from hooks.executors.base import Absent as Absent
+    from hooks.executors.base import CannotTell as CannotTell
+    from hooks.executors.base import EffectCall as EffectCall
     from hooks.executors.base import Executor as Executor
+    from hooks.executors.base import Found as Found
+    from hooks.executors.base import InputError as InputError
+    from hooks.executors.base import Later as Later
+    from hooks.executors.base import LookUp as LookUp
+    from hooks.executors.base import Prepared as Prepared
+    from hooks.executors.base import Settled as Settled
     from hooks.kernel.apply import apply as apply
     from hooks.kernel.apply import fold as fold
     from hooks.kernel.decide import decide as decide
@@ -37,6 +63,7 @@ if TYPE_CHECKING:
     from hooks.pipeline.component_points import EffectReconciledPayload as EffectReconciledPayload
     from hooks.pipeline.context import HookContext as HookContext
     from hooks.pipeline.declaring import hook as hook
+    from hooks.pipeline.payload_base import HookPayload as HookPayload
     from hooks.pipeline.plugins import Plugin as Plugin
     from hooks.pipeline.plugins import PluginSet as PluginSet
     from hooks.pipeline.run_points import ActivitiesCancelledPayload as ActivitiesCancelledPayload
@@ -59,15 +86,22 @@ if TYPE_CHECKING:
     from hooks.pipeline.verdicts import ask as ask
     from hooks.pipeline.verdicts import block as block
     from hooks.pipeline.verdicts import modify as modify
+    from hooks.runtime.asking import approve as approve
+    from hooks.runtime.asking import cancel as cancel
+    from hooks.runtime.asking import reject as reject
+    from hooks.runtime.asking import resolve as resolve
     from hooks.runtime.driving import RunReport as RunReport
     from hooks.runtime.driving import drive as drive
     from hooks.runtime.driving import drive_async as drive_async
+    from hooks.runtime.effect_log import EffectLog as EffectLog
     from hooks.runtime.embedding import recover as recover
+    from hooks.runtime.embedding import retry as retry
     from hooks.runtime.embedding import run_loop as run_loop
     from hooks.runtime.embedding import run_tick as run_tick
     from hooks.runtime.execution_hooks import Cancelled as Cancelled
     from hooks.runtime.execution_hooks import DispatchContext as DispatchContext
     from hooks.runtime.execution_hooks import DispatchOutcome as DispatchOutcome
+    from hooks.runtime.execution_hooks import EffectPolicy as EffectPolicy
     from hooks.runtime.execution_hooks import Failed as Failed
     from hooks.runtime.execution_hooks import RecoveryResult as RecoveryResult
     from hooks.runtime.execution_hooks import Succeeded as Succeeded
@@ -100,47 +134,71 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _DEFINED_IN = {
+    "Absent": "hooks.executors.base",
     "ActivitiesCancelledPayload": "hooks.pipeline.run_points",
     "Agent": "hooks.agents.base",
     "AgentError": "hooks.agents.base",
     "Backtested": "hooks.runtime.replaying",
     "Cancelled": "hooks.runtime.execution_hooks",
     "CannotEvaluateError": "hooks.sampling.verdicts",
+    "CannotTell": "hooks.executors.base",
+    "Clock": "hooks.clock",
     "ComponentPostErrorPayload": "hooks.pipeline.component_points",
     "ComponentPostSuccessPayload": "hooks.pipeline.component_points",
     "ComponentPreExecutePayload": "hooks.pipeline.component_points",
+    "CorruptRunError": "hooks.errors",
+    "DefinitionError": "hooks.errors",
     "DispatchContext": "hooks.runtime.execution_hooks",
     "DispatchOutcome": "hooks.runtime.execution_hooks",
     "Draw": "hooks.sampling.draws",
+    "EffectAttempted": "hooks.events.payloads",
+    "EffectCall": "hooks.executors.base",
+    "EffectLog": "hooks.runtime.effect_log",
+    "EffectPolicy": "hooks.runtime.execution_hooks",
     "EffectPostSettlePayload": "hooks.pipeline.component_points",
     "EffectPreAttemptPayload": "hooks.pipeline.component_points",
     "EffectReconciledPayload": "hooks.pipeline.component_points",
+    "ErrorInfo": "hooks.events.payloads",
+    "Event": "hooks.events.envelope",
     "Executor": "hooks.executors.base",
     "Failed": "hooks.runtime.execution_hooks",
     "Finding": "hooks.storage.verify",
+    "Found": "hooks.executors.base",
     "Generation": "hooks.agents.base",
     "GenerationErrorPayload": "hooks.pipeline.sampling_points",
     "GenerationPostCallPayload": "hooks.pipeline.sampling_points",
     "GenerationPreCallPayload": "hooks.pipeline.sampling_points",
     "GenerationRequest": "hooks.agents.base",
     "HookContext": "hooks.pipeline.context",
+    "HookEntry": "hooks.definition.model",
+    "HookPayload": "hooks.pipeline.payload_base",
     "HookType": "hooks.definition.hook_points",
     "HooksError": "hooks.errors",
+    "HostExecutorNode": "hooks.definition.model",
+    "InDoubtError": "hooks.errors",
+    "InputError": "hooks.executors.base",
+    "Later": "hooks.executors.base",
+    "LookUp": "hooks.executors.base",
     "Message": "hooks.agents.base",
+    "NotFoundError": "hooks.errors",
     "OpenRun": "hooks.runtime.runs",
     "Opinion": "hooks.pipeline.verdicts",
     "Plugin": "hooks.pipeline.plugins",
     "PluginMode": "hooks.definition.hook_points",
     "PluginSet": "hooks.pipeline.plugins",
     "PluginViolationError": "hooks.pipeline.verdicts",
+    "Prepared": "hooks.executors.base",
     "PreparedCall": "hooks.runtime.prepared_call",
     "Prompt": "hooks.sampling.draws",
+    "QueuedError": "hooks.errors",
     "RawVerdict": "hooks.sampling.verdicts",
     "RecoveryResult": "hooks.runtime.execution_hooks",
+    "RefusedError": "hooks.errors",
     "Requirement": "hooks.definition.model",
     "RequirementCheck": "hooks.sampling.verdicts",
     "RunDirectory": "hooks.storage.run_directory",
     "RunFinishedPayload": "hooks.pipeline.run_points",
+    "RunLockedError": "hooks.errors",
     "RunReport": "hooks.runtime.driving",
     "RunResumedPayload": "hooks.pipeline.run_points",
     "RunStartedPayload": "hooks.pipeline.run_points",
@@ -152,7 +210,11 @@ _DEFINED_IN = {
     "SamplingLoopStartPayload": "hooks.pipeline.sampling_points",
     "SamplingRepairPayload": "hooks.pipeline.sampling_points",
     "SamplingStrategy": "hooks.sampling.strategies",
+    "Settled": "hooks.executors.base",
+    "StorageError": "hooks.errors",
+    "SubagentNode": "hooks.definition.model",
     "Succeeded": "hooks.runtime.execution_hooks",
+    "UsageError": "hooks.errors",
     "ValidationPostCheckPayload": "hooks.pipeline.sampling_points",
     "ValidationPreCheckPayload": "hooks.pipeline.sampling_points",
     "Verdict": "hooks.sampling.draws",
@@ -161,9 +223,11 @@ _DEFINED_IN = {
     "Workflow": "hooks.definition.model",
     "WorkflowExecutionHooks": "hooks.runtime.execution_hooks",
     "apply": "hooks.kernel.apply",
+    "approve": "hooks.runtime.asking",
     "ask": "hooks.pipeline.verdicts",
     "backtest_run": "hooks.runtime.replaying",
     "block": "hooks.pipeline.verdicts",
+    "cancel": "hooks.runtime.asking",
     "decide": "hooks.kernel.decide",
     "drive": "hooks.runtime.driving",
     "drive_async": "hooks.runtime.driving",
@@ -171,13 +235,17 @@ _DEFINED_IN = {
     "fold": "hooks.kernel.apply",
     "hook": "hooks.pipeline.declaring",
     "list_runs": "hooks.storage.run_directory",
+    "load_hooks_file": "hooks.definition.config",
     "load_workflow": "hooks.definition.load",
     "modify": "hooks.pipeline.verdicts",
     "open_existing": "hooks.runtime.runs",
     "read_events": "hooks.runtime.reading",
     "read_run": "hooks.runtime.reading",
     "recover": "hooks.runtime.embedding",
+    "reject": "hooks.runtime.asking",
     "replay_run": "hooks.runtime.replaying",
+    "resolve": "hooks.runtime.asking",
+    "retry": "hooks.runtime.embedding",
     "run_loop": "hooks.runtime.embedding",
     "run_tick": "hooks.runtime.embedding",
     "sample": "hooks.runtime.sampling_loop",

@@ -14,6 +14,7 @@ from hooks.definition.model import CommandAgent, HostExecutorNode
 from hooks.events.payloads import EffectAttempted, EffectSettled, ReconcileResult
 from hooks.ids import NodeId
 from hooks.runtime.attempt_files import FILE_NAME
+from hooks.runtime.driving import in_own_loop
 from hooks.runtime.requests import Answer, resolve_effect
 from hooks.storage.verify import verify_run
 from tests.runtime.runs import Runs, agent_step, statuses
@@ -56,14 +57,16 @@ def results(runs: Runs) -> list[tuple[str, str]]:
 
 def resolve(runs: Runs, outcome: Any, **fields: Any) -> Answer:
     attempted = [event.payload for event in runs.events if isinstance(event.payload, EffectAttempted)][-1]
-    return resolve_effect(
-        runs.directory,
-        activity_id=attempted.activity_id,
-        attempt_id=attempted.attempt_id,
-        outcome=outcome,
-        by="ann",
-        timeout_ms=TIMEOUT_MS,
-        **fields,
+    return in_own_loop(
+        resolve_effect(
+            runs.directory,
+            activity_id=attempted.activity_id,
+            attempt_id=attempted.attempt_id,
+            outcome=outcome,
+            by="ann",
+            timeout_ms=TIMEOUT_MS,
+            **fields,
+        )
     )
 
 

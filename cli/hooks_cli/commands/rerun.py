@@ -16,6 +16,7 @@ from hooks.pipeline.hook_set import flag_entries
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.rerunning import RepeatedEffect, RerunPlan, plan_rerun
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
+from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
@@ -34,7 +35,6 @@ from hooks_cli.options import (
     runs_directory,
 )
 from hooks_cli.render.streams import say
-from hooks_cli.user import user_name
 
 
 def rerun(

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from hooks.clock import Clock
 from hooks.events.envelope import Event
 from hooks.runtime.driving import RunReport, drive_async
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
-from hooks.runtime.runs import OpenRun, open_existing
+from hooks.runtime.meant import meant_to_retry
+from hooks.runtime.reading import read_run
+from hooks.runtime.runs import OpenRun, open_existing, reopen_run
+from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory
 
 
@@ -43,14 +47,37 @@ async def run_tick(
     return await drive_async(run, one_pass=True, implementation=implementation, on_event=on_event, handle_signals=False)
 
 
+async def retry(
+    directory: RunDirectory,
+    node: str | None = None,
+    *,
+    by: str | None = None,
+    implementation: WorkflowExecutionHooks | None = None,
+    stays_at_gates: bool = False,
+    max_concurrency: int | None = None,
+    on_event: Callable[[Event], None] | None = None,
+) -> RunReport:
+    """Try again what failed, was blocked or was cancelled in a finished run, or only `node`, and what comes after it.
+
+    What succeeded stays, and no effect that was done is done again. `by` is who asks for it, by default the user of the
+    system. Raises InDoubtError while an effect is in doubt, UsageError for a run with nothing to try again,
+    NotFoundError for such a node.
+    """
+    nodes = [] if node is None else [meant_to_retry(read_run(directory), node)]
+    with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=max_concurrency) as run:
+        return await run_loop(run, implementation=implementation, stays_at_gates=stays_at_gates, on_event=on_event)
+
+
 async def recover(
     directory: RunDirectory,
     *,
     implementation: WorkflowExecutionHooks | None = None,
     take_over: bool = False,
+    stays_at_gates: bool = False,
+    clock: Clock | None = None,
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Go on with a run whose driver is gone, to the same end. `take_over` as of `open_existing`, which says what this
     raises where the run is another's, copied or damaged."""
-    with open_existing(directory, take_over=take_over) as run:
-        return await run_loop(run, implementation=implementation, on_event=on_event)
+    with open_existing(directory, take_over=take_over, clock=clock) as run:
+        return await run_loop(run, implementation=implementation, stays_at_gates=stays_at_gates, on_event=on_event)

@@ -94,9 +94,8 @@ class _Rules:
         self._definition = definition
         self._state = state
         self._resolve = resolve
-        self._performer = LocalExecutionHooks(
-            LocalWorkEngine(definition, here), working_directory=here, workflow_directory=here
-        )
+        self._here = here
+        self._performer = LocalExecutionHooks(LocalWorkEngine(definition, here), workflow_directory=here)
         self._rules = SettingRules(definition, self._prepare)
 
     def __call__(self, moment: Moment, name: str, value: Any) -> str | None:
@@ -108,7 +107,7 @@ class _Rules:
         return self._rules.accepts(moment.point, occasion, moment.agent)(name, value)
 
     def _prepare(self, executor: str, value: Any, cwd: str | None) -> Any:
-        return self._performer.prepare_host_executor(executor, value)
+        return self._performer.prepare_in(self._here, executor, value)
 
 
 def _opened(directory: RunDirectory) -> tuple[Iterator[Event], Workflow, Path]:

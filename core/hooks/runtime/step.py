@@ -10,6 +10,7 @@ from typing import Any, NoReturn, TypeVar
 
 from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
+from hooks.errors import describe_exception
 from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
 from hooks.expressions.secrets import MissingSecretError, fill_secrets
 from hooks.ids import RevisionId, attempt_directory, call_directory, idempotency_key, process_marker
@@ -17,7 +18,7 @@ from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput, files_left
 from hooks.runtime.context import RunContext
-from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover
+from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Leftover
 from hooks.runtime.loop_points import LoopPoints
 from hooks.runtime.loop_services import LoopServices
 from hooks.runtime.prepared_call import PreparedCall
@@ -102,9 +103,7 @@ class Step:
 
     def prepare(self, node: HostExecutorNode) -> PreparedCall:
         try:
-            return self.run.implementation.prepare_host_executor(
-                node.executor, self.bound, working_directory=self.working_directory
-            )
+            return self.run.implementation.prepare_in(self.working_directory, node.executor, self.bound)
         except ValueError as error:
             raise StepError(step_error("InvalidInput", "userFault", str(error))) from error
 
@@ -144,12 +143,28 @@ class Step:
             announce=self.announce_stop,
         )
 
+    async def adopted(self, work: Coroutine[Any, Any, DispatchOutcome | None]) -> DispatchOutcome:
+        """How work ended that a driver which is gone had begun; where nobody knows, nothing of it goes on here."""
+        outcome = await work
+        if outcome is None:
+            await self.end_processes()
+            return Failed("OutcomeUnknown", "manual", "Nothing is known of how this ended.", "unknown")
+        return outcome
+
     async def end_leftovers(self) -> None:
-        """End what a driver that is gone had started, and mask what it left."""
+        """End what a driver that is gone had begun and nobody wants any more, wherever it goes on."""
+        try:
+            await self.run.implementation.end_leftovers(self.context(), self.node)
+        except Exception as error:  # noqa: BLE001 - what it makes of it cannot keep the rest from being ended
+            self.run.tell(f"{self.state.node_id}: end_leftovers failed: {describe_exception(error)}")
+        await self.end_processes()
+
+    async def end_processes(self) -> None:
+        """End the processes that a driver which is gone had started, and mask what they left."""
         calls = [] if self.state.loop is None else [started.call for started in self.state.loop.open.values()]
         for call in {1, *calls}:
             directory = self.directory.parent / call_directory(self.directory.name, call)
-            await self.run.end_leftovers(self.marker_of(call), self.grace_ms, directory, self.run.masker)
+            await self.run.engine.end_leftovers(self.marker_of(call), self.grace_ms, directory, self.run.masker)
 
     async def announce_stop(self, reason: StopReason) -> None:
         self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
@@ -206,6 +221,7 @@ class Step:
             recorder=run.recorder,
             loop=LoopServices(
                 points=LoopPoints(run.hook_points, state),
+                engine=run.engine,
                 retry=retry_of(self.node, run.definition),
                 marker_of=self.marker_of,
                 key_of=lambda call: self.key(call=call),
