@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -49,11 +48,6 @@ class SteadyClock:
 
     async def sleep_ms(self, duration_ms: int) -> None:
         await self._clock.sleep_ms(duration_ms)
-
-
-def iso_time(ms: int) -> str:
-    """ISO 8601 in UTC with milliseconds: the form of every time in machine output."""
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
 
 
 def _monotonic_ms() -> int:

@@ -30,6 +30,7 @@ MAY_IMPORT = {
     "executors": {"definition", "events", "processes"},
     "sampling": {"definition", "expressions"},
     "replay": {"definition", "events", "kernel", "pipeline", "storage"},
+    "testing": {"agents", "definition", "events", "kernel", "pipeline", "runtime", "storage"},
     "runtime": {
         "agents",
         "definition",
@@ -46,7 +47,7 @@ MAY_IMPORT = {
 }
 """What each package of core/hooks may import."""
 
-FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
+FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets", "times"}
 CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "replay", "runtime", "storage"}
 PURE = {"expressions", "kernel", "sampling"}
 IMPURE_MODULES = {

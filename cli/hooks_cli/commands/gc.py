@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hooks.clock import iso_time
 from hooks.errors import HooksError, UsageError
 from hooks.runtime.garbage import FinishedRun, finished_runs, remove_leftovers, remove_run
+from hooks.times import iso_time
 from hooks_cli.failures import report_failure, worst
 from hooks_cli.options import AsJson, RunsDir, duration_ms, runs_directory
 from hooks_cli.render.documents import now_ms, path_text

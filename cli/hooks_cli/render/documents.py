@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from hooks.clock import iso_time
 from hooks.errors import CorruptRunError, HooksError, RunLockedError
 from hooks.events.envelope import SCHEMA_VERSION, Event
 from hooks.kernel.state import RunState
@@ -21,6 +20,7 @@ from hooks.kernel.status import RunStatus
 from hooks.runtime.meant import place_of_gate
 from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView
+from hooks.times import iso_time
 from hooks_cli.render.errors import last_error
 from hooks_cli.render.text import iso_time_or_none
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import orjson
 
-from hooks.clock import iso_time
 from hooks.events.payloads import WaitCreated
 from hooks.kernel.state import WaitState
 from hooks.runtime.meant import open_gates, place_of_gate
 from hooks.runtime.reading import RunView
 from hooks.runtime.user import user_name
+from hooks.times import iso_time
 from hooks_cli.render.text import iso_time_or_none, neutralise, neutralise_lines, one_line
 
 _SUBJECT_WIDTH = 2_000

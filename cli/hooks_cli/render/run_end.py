@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hooks.clock import iso_time
 from hooks.runtime.meant import open_gates
 from hooks.runtime.reading import RunView
+from hooks.times import iso_time
 from hooks_cli.render.documents import run_document
 from hooks_cli.render.errors import errors, placed_error_text
 from hooks_cli.render.gates import gate_documents, gate_line

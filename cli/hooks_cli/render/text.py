@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from hooks.clock import iso_time
+from hooks.times import iso_time
 
 _KEPT_IN_LINES = {ord("\n"), ord("\t")}
 _REORDERING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # what follows would be shown in another order

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from hooks.agents.base import Agent
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
 from hooks.kernel.state import RunEnding, RunState
 from hooks.kernel.status import RunStatus
 from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.plugins import Registered
 from hooks.runtime.context import RunContext
 from hooks.runtime.driver import Dispatching, Driver
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
@@ -111,9 +113,15 @@ async def drive_async(
     on_event: Callable[[Event], None] | None = None,
     on_signal: Callable[[int], None] | None = None,
     implementation: WorkflowExecutionHooks | None = None,
+    agent_for: Callable[[str], Agent | None] = lambda name: None,
+    plugins: Sequence[Registered] = (),
     handle_signals: bool = True,
 ) -> RunReport:
-    """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors."""
+    """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors.
+
+    Without one `agent_for` may give other agents than those declared. `plugins` are hooks of this program, asked after
+    those of the run; raises UsageError where one is none.
+    """
     if run.state.ended is not None and not has_requests(run.directory.inbox):
         return RunReport(run.view())
     interruption = Interruption()
@@ -122,11 +130,11 @@ async def drive_async(
     masker = masker_of(run.definition)
     here = _workflow_directory(run)
     if implementation is None:
-        engine = LocalWorkEngine(run.definition, here)
+        engine = LocalWorkEngine(run.definition, here, agent_for)
         performer: WorkflowExecutionHooks = LocalExecutionHooks(engine, workflow_directory=here)
     else:
         engine, performer = LocalWorkEngine(run.definition, here, implementation.agent_for), implementation
-    hook_points = _hook_points(run, members, recorder, masker, performer)
+    hook_points = _hook_points(run, members, recorder, masker, performer, plugins)
     recorder.on_event = _telling(hook_points, on_event, dispatching)
     context = _context(
         run,
@@ -176,6 +184,7 @@ def _hook_points(
     recorder: Recorder,
     masker: Masker | None,
     performer: WorkflowExecutionHooks,
+    plugins: Sequence[Registered],
 ) -> HookPoints:
     created = run.state.created
     assert created is not None
@@ -189,6 +198,7 @@ def _hook_points(
         record_hooks=created.record_hooks,
         resolve=recorder.resolve,
         states=run.state.plugin_states,
+        plugins=plugins,
     )
 
     def prepare(executor: str, value: Any, cwd: str | None) -> PreparedCall:

@@ -6,10 +6,11 @@ with start_run(workflow, {}, runs_dir=…, …) as run:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from hooks.clock import Clock
 from hooks.events.envelope import Event
+from hooks.pipeline.plugins import Registered
 from hooks.runtime.driving import RunReport, drive_async
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.meant import meant_to_retry
@@ -24,16 +25,23 @@ async def run_loop(
     *,
     implementation: WorkflowExecutionHooks | None = None,
     stays_at_gates: bool = False,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Drive a run until it ends, waits for a person, or is in doubt.
 
-    `implementation` performs its work instead of the workflow's own agents and executors; `on_event` is told of each
-    event once it is durable. Cancelled, it lets go as if the process had been killed: the run can be recovered. Raises
+    `implementation` performs its work instead of the workflow's own agents and executors; `plugins` are hooks of this
+    program (functions, Plugin classes), asked after those of the run; `on_event` is told of each event once it is
+    durable. Cancelled, it lets go as if the process had been killed: the run can be recovered. Raises
     StorageError when the log cannot be written.
     """
     return await drive_async(
-        run, implementation=implementation, stays_at_gates=stays_at_gates, on_event=on_event, handle_signals=False
+        run,
+        implementation=implementation,
+        stays_at_gates=stays_at_gates,
+        plugins=plugins,
+        on_event=on_event,
+        handle_signals=False,
     )
 
 
@@ -41,10 +49,13 @@ async def run_tick(
     run: OpenRun,
     *,
     implementation: WorkflowExecutionHooks | None = None,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """One pass: what can start is started and awaited, and nothing is slept for. Raises as `run_loop` does."""
-    return await drive_async(run, one_pass=True, implementation=implementation, on_event=on_event, handle_signals=False)
+    return await drive_async(
+        run, one_pass=True, implementation=implementation, plugins=plugins, on_event=on_event, handle_signals=False
+    )
 
 
 async def retry(
@@ -55,6 +66,7 @@ async def retry(
     implementation: WorkflowExecutionHooks | None = None,
     stays_at_gates: bool = False,
     max_concurrency: int | None = None,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Try again what failed, was blocked or was cancelled in a finished run, or only `node`, and what comes after it.
@@ -65,7 +77,9 @@ async def retry(
     """
     nodes = [] if node is None else [meant_to_retry(read_run(directory), node)]
     with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=max_concurrency) as run:
-        return await run_loop(run, implementation=implementation, stays_at_gates=stays_at_gates, on_event=on_event)
+        return await run_loop(
+            run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
+        )
 
 
 async def recover(
@@ -75,9 +89,12 @@ async def recover(
     take_over: bool = False,
     stays_at_gates: bool = False,
     clock: Clock | None = None,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Go on with a run whose driver is gone, to the same end. `take_over` as of `open_existing`, which says what this
     raises where the run is another's, copied or damaged."""
     with open_existing(directory, take_over=take_over, clock=clock) as run:
-        return await run_loop(run, implementation=implementation, stays_at_gates=stays_at_gates, on_event=on_event)
+        return await run_loop(
+            run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
+        )

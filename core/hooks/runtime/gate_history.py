@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hooks.clock import iso_time
 from hooks.events.payloads import WaitClosed, WaitCreated, WaitDeadlineExceeded, WaitResolved
 from hooks.runtime.node_names import means, name_in_id
 from hooks.runtime.reading import read_events
 from hooks.storage.run_directory import RunDirectory
+from hooks.times import iso_time
 
 
 def how_gate_ended(directory: RunDirectory, word: str | None) -> str | None:

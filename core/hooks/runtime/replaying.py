@@ -17,6 +17,7 @@ from hooks.kernel.state import RunState
 from hooks.pipeline.history import Moment
 from hooks.pipeline.payload_parts import Occasion, Resolve
 from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.plugins import Registered
 from hooks.replay.backtest import Backtest, Finding, Totals
 from hooks.replay.decisions import Divergence, replay_decisions
 from hooks.runtime.local import LocalExecutionHooks
@@ -56,8 +57,13 @@ def replay_run(
         yield from replay_decisions(state_before(directory, definition), definition, events, own=own)
 
 
-async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]) -> Backtested:
-    """What these hooks would have said in a run; nothing is written to it. Raises CorruptRunError."""
+async def backtest_run(
+    directory: RunDirectory, members: Sequence[HookSetMember], *, plugins: Sequence[Registered] = ()
+) -> Backtested:
+    """What these hooks would have said in a run; nothing is written to it. `plugins` are hooks as objects.
+
+    Raises CorruptRunError, UsageError for a plugin that is none.
+    """
     events, definition, here = _opened(directory)
     state, resolve = state_before(directory, definition), directory.blob_store().resolve
     with tempfile.TemporaryDirectory(prefix="hooks-replay-") as scratch:
@@ -68,6 +74,7 @@ async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]
             run_directory=directory.path,
             working_directory=here,
             transcript=directory.log,
+            plugins=plugins,
             replay_in=Path(scratch),
         )
         await pipeline.open()

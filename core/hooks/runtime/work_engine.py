@@ -80,8 +80,8 @@ class LocalWorkEngine:
 
     def agent(self, name: str) -> Agent:
         if name not in self._agents:
-            own = self._agent_for(name)
-            self._agents[name] = own or make_agent(self._declarations[name], self._workflow_directory)
+            declaration, own = self._declarations[name], self._agent_for(name)
+            self._agents[name] = make_agent(declaration, self._workflow_directory, own)
         return self._agents[name]
 
     def executor(self, name: str) -> Executor:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from hooks.clock import iso_time
+from hooks.times import iso_time
 from hooks_cli.render.text import (
     cut,
     duration,
