@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hooks.definition.model import Sampling as Sampling
     from hooks.definition.model import SubagentNode as SubagentNode
     from hooks.definition.model import Workflow as Workflow
+    from hooks.definition.params import resolve_params as resolve_params
     from hooks.errors import CorruptRunError as CorruptRunError
     from hooks.errors import DefinitionError as DefinitionError
     from hooks.errors import HooksError as HooksError
@@ -245,6 +246,7 @@ _DEFINED_IN = {
     "reject": "hooks.runtime.asking",
     "replay_run": "hooks.runtime.replaying",
     "resolve": "hooks.runtime.asking",
+    "resolve_params": "hooks.definition.params",
     "retry": "hooks.runtime.embedding",
     "run_loop": "hooks.runtime.embedding",
     "run_tick": "hooks.runtime.embedding",

@@ -84,7 +84,7 @@ def run_workflow(
     for name, text in (files or {}).items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text, encoding="utf-8")
-    definition = _load(workflow, place, [*(executors or {}), *executor_names])
+    definition = _load(workflow, place, agents=[*(agents or {})], executors=[*(executors or {}), *executor_names])
     performer = implementation
     if performer is None and executors is not None:
         performer = ScriptedHooks(agents, executors)
@@ -113,8 +113,8 @@ def run_workflow(
     return done
 
 
-def _load(workflow: Source, place: Path, executors: Collection[str]) -> Workflow:
+def _load(workflow: Source, place: Path, agents: Collection[str], executors: Collection[str]) -> Workflow:
     if isinstance(workflow, Path):
-        return load_workflow(workflow, executors=executors)
+        return load_workflow(workflow, agents=agents, executors=executors)
     text = workflow if isinstance(workflow, str) else json.dumps(workflow)
-    return load_workflow(place / "workflow.yaml", text=text.encode(), executors=executors)
+    return load_workflow(place / "workflow.yaml", text=text.encode(), agents=agents, executors=executors)
