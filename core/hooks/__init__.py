@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from hooks.kernel.apply import fold as fold
     from hooks.kernel.decide import decide as decide
     from hooks.kernel.state import RunState as RunState
+    from hooks.kernel.walk import initial_state as initial_state
     from hooks.pipeline.component_points import ComponentPostErrorPayload as ComponentPostErrorPayload
     from hooks.pipeline.component_points import ComponentPostSuccessPayload as ComponentPostSuccessPayload
     from hooks.pipeline.component_points import ComponentPreExecutePayload as ComponentPreExecutePayload
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from hooks.pipeline.payload_base import HookPayload as HookPayload
     from hooks.pipeline.plugins import Plugin as Plugin
     from hooks.pipeline.plugins import PluginSet as PluginSet
+    from hooks.pipeline.plugins import Registered as Registered
     from hooks.pipeline.run_points import ActivitiesCancelledPayload as ActivitiesCancelledPayload
     from hooks.pipeline.run_points import RunFinishedPayload as RunFinishedPayload
     from hooks.pipeline.run_points import RunResumedPayload as RunResumedPayload
@@ -122,6 +124,7 @@ if TYPE_CHECKING:
     from hooks.sampling.draws import Draw as Draw
     from hooks.sampling.draws import Prompt as Prompt
     from hooks.sampling.draws import Verdict as Verdict
+    from hooks.sampling.strategies import RepairType as RepairType
     from hooks.sampling.strategies import SamplingStrategy as SamplingStrategy
     from hooks.sampling.verdicts import CannotEvaluateError as CannotEvaluateError
     from hooks.sampling.verdicts import RawVerdict as RawVerdict
@@ -195,6 +198,8 @@ _DEFINED_IN = {
     "RawVerdict": "hooks.sampling.verdicts",
     "RecoveryResult": "hooks.runtime.execution_hooks",
     "RefusedError": "hooks.errors",
+    "Registered": "hooks.pipeline.plugins",
+    "RepairType": "hooks.sampling.strategies",
     "Requirement": "hooks.definition.model",
     "RequirementCheck": "hooks.sampling.verdicts",
     "RunDirectory": "hooks.storage.run_directory",
@@ -235,6 +240,7 @@ _DEFINED_IN = {
     "find_run": "hooks.storage.run_directory",
     "fold": "hooks.kernel.apply",
     "hook": "hooks.pipeline.declaring",
+    "initial_state": "hooks.kernel.walk",
     "list_runs": "hooks.storage.run_directory",
     "load_hooks_file": "hooks.definition.config",
     "load_workflow": "hooks.definition.load",
@@ -258,12 +264,14 @@ _DEFINED_IN = {
 """Every public name and the module it comes from; the imports above say the same to type checkers."""
 
 
-def __getattr__(name: str) -> object:
-    if name not in _DEFINED_IN:
-        raise AttributeError(f"module 'hooks' has no attribute {name!r}")
-    value = getattr(import_module(_DEFINED_IN[name]), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a checker that saw it would take every name for one of ours
+
+    def __getattr__(name: str) -> object:
+        if name not in _DEFINED_IN:
+            raise AttributeError(f"module 'hooks' has no attribute {name!r}")
+        value = getattr(import_module(_DEFINED_IN[name]), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -17,6 +17,7 @@ from hooks.runtime.attempt_files import FILE_NAME
 from hooks.runtime.driving import in_own_loop
 from hooks.runtime.requests import Answer, resolve_effect
 from hooks.storage.verify import verify_run
+from hooks.testing import FakeClock
 from tests.runtime.runs import Runs, agent_step, statuses
 
 TIMEOUT_MS = 20_000
@@ -102,7 +103,7 @@ def test_an_effect_that_is_absent_every_time_is_not_tried_for_ever(runs: Runs, t
 
 
 def test_an_absence_counts_only_when_it_has_settled(runs: Runs, tmp_path: Path) -> None:
-    report = runs.run(mail(tmp_path, DIES, lookup=looks(tmp_path, 1, 0), settle=300))
+    report = runs.run(mail(tmp_path, DIES, lookup=looks(tmp_path, 1, 0), settle=300), clock=FakeClock())
 
     assert report.status.exit_code == 0
     assert results(runs) == [("done", "found")]
