@@ -107,6 +107,7 @@ class Cancelled:
 
 
 DispatchOutcome: TypeAlias = Succeeded | Failed | Cancelled
+"""What `execute_*` returns."""
 
 
 @dataclass(frozen=True, slots=True)
