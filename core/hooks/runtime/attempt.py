@@ -44,7 +44,7 @@ from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.loop_record import LoopRecord
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.sampling_loop import settle_draw
-from hooks.runtime.step import Step, error_of_outcome, who
+from hooks.runtime.step import Step, checked_outcome, error_of_outcome, who
 from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 from hooks.runtime.told_answers import check_told, is_told
@@ -407,11 +407,11 @@ def record_cancelled(attempt: Attempt) -> None:
 
 def output_of_outcome(outcome: DispatchOutcome) -> Any:
     """What the work gave. Raises StepError for everything but a success."""
-    match outcome:
+    match checked_outcome(outcome):
         case Succeeded(output):
             return output
-        case Failed():
-            raise StepError(error_of_outcome(outcome), outcome.stack_trace[-MAX_MESSAGE:])
+        case Failed() as failed:
+            raise StepError(error_of_outcome(failed), failed.stack_trace[-MAX_MESSAGE:])
         case Cancelled(origin):
             raise StepError(step_error("Cancelled", "cancelled", f"Cancelled by {origin}."))
 

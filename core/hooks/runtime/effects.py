@@ -23,10 +23,11 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from hooks.definition.durations import spelt
-from hooks.errors import StorageError
+from hooks.errors import JsonBorderError, StorageError
 from hooks.events.payloads import EffectAttempted, EffectSettled, ErrorInfo, ReconcileResult
 from hooks.executors.base import Absent, CannotTell, Found, Later, LookUp
 from hooks.expressions.secrets import MissingSecretError
+from hooks.jsonio import check
 from hooks.runtime.attempt_files import EffectInput, make_effect_input, read_effect_input, write_effect_input
 from hooks.runtime.effect_log import EffectLog
 from hooks.runtime.execution_hooks import (
@@ -39,8 +40,8 @@ from hooks.runtime.execution_hooks import (
     Succeeded,
 )
 from hooks.runtime.prepared_call import PreparedCall
-from hooks.runtime.step import Step, error_of_outcome
-from hooks.runtime.step_errors import NOT_STARTED, StepError, error_of_exception, step_error
+from hooks.runtime.step import Step, checked_outcome, error_of_outcome, shown
+from hooks.runtime.step_errors import NOT_STARTED, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 60_000
@@ -125,7 +126,7 @@ class _Performance:
         attempt.use(filled)
         await self._recover_once()
         if attempt.state.is_dangling and not attempt.state.is_in_doubt:
-            await self._reconcile_once(self.effect.policy(effect_input.input), filled.input)
+            await self._reconcile_once(effect_input.input, filled.input)
 
     # ---- permit ----------------------------------------------------------------------------------------------------
 
@@ -195,6 +196,12 @@ class _Performance:
                 await self._reconcile(effect_input.input, value)
         except _CutShort:
             await self.settle_once()
+        except (StorageError, NothingMore, StepError, WorkStopped, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            if not attempt.state.is_dangling:
+                raise
+            await self._doubt(error_of_exception(error).error_message)
 
     async def _filled(self, effect_input: EffectInput) -> Any:
         """The input with its secrets; a missing one says nothing about the effect: it is asked for again."""
@@ -244,19 +251,20 @@ class _Performance:
         if attempt.is_being_cancelled and not attempt.inherited:
             return {"outcome": "not_done", "error": attempt.stop_error("cancel")}
         try:
-            outcome = await attempt.supervised(self._work(value))
+            outcome = checked_outcome(await attempt.supervised(self._work(value)))
         except WorkStopped as stopped:
             return {"outcome": "unknown", "error": attempt.stop_error(stopped.reason)}
         except (StorageError, asyncio.CancelledError):
             raise
+        except StepError as error:
+            return {"outcome": "unknown", "error": error.error}
         except Exception as error:  # noqa: BLE001 - whatever an implementation raises, its effect is unknown
             return {"outcome": "unknown", "error": error_of_exception(error)}
         match outcome:
             case Succeeded(output):
-                return {"outcome": "done", "output": output}
+                return {"outcome": "done", **_carried(output)}
             case Failed():
-                error_info = error_of_outcome(outcome)
-                return {"outcome": outcome.outcome, "output": outcome.output, "error": error_info}
+                return {"outcome": outcome.outcome, **_carried(outcome.output), "error": error_of_outcome(outcome)}
             case Cancelled():
                 return {"outcome": "unknown"}
 
@@ -293,6 +301,8 @@ class _Performance:
         log = EffectLog(run.recorder, run.attempts_directory, run.under_way.__contains__)
         try:
             result, why = await run.implementation.recover_dangling_effects(log, run.state), "it is not settled yet"
+            if not isinstance(result, RecoveryResult):
+                raise TypeError(f"recover_dangling_effects returned {shown(result)}, which is no RecoveryResult")
         except (StorageError, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 - an implementation that fails has not told
@@ -303,7 +313,7 @@ class _Performance:
     async def _reconcile(self, canonical_input: Any, value: Any) -> None:
         policy = self.effect.policy(canonical_input)
         if self._is_cancelled():
-            await self._reconcile_once(policy, value)
+            await self._reconcile_once(canonical_input, value)
         elif policy.can_look_up:
             await self._look_up(policy, value)
         elif policy.is_idempotent:
@@ -315,14 +325,16 @@ class _Performance:
         stop = self.attempt.state.stop
         return self.attempt.is_being_cancelled or (stop is not None and stop.reason == "cancel")
 
-    async def _reconcile_once(self, policy: EffectPolicy, value: Any) -> None:
+    async def _reconcile_once(self, canonical_input: Any, value: Any) -> None:
         """What a cancel has time for: one look-up."""
         answer: LookUp = CannotTell("NoReconciler")
-        if policy.can_look_up:
-            try:
+        policy = EffectPolicy()
+        try:
+            policy = self.effect.policy(canonical_input)
+            if policy.can_look_up:
                 answer = await self.effect.look_up(self.attempt.context(), value)
-            except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
-                answer = Later(error_of_exception(error).error_message)
+        except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
+            answer = Later(error_of_exception(error).error_message)
         if not self.attempt.state.is_dangling:
             return  # settled meanwhile
         if isinstance(answer, Found):
@@ -356,23 +368,27 @@ class _Performance:
     async def _ask(self, value: Any) -> LookUp:
         attempt = self.attempt
         try:
-            return await attempt.supervised(self.effect.look_up(attempt.context(), value), is_bounded=False)
+            answer = await attempt.supervised(self.effect.look_up(attempt.context(), value), is_bounded=False)
         except (StorageError, WorkStopped, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
             return Later(error_of_exception(error).error_message)
+        if not isinstance(answer, Found | Absent | Later | CannotTell):
+            return CannotTell(f"the look-up returned {shown(answer)}, which is no answer")
+        return answer
 
     def _settled_at(self, policy: EffectPolicy) -> int:
         return self.attempt.state.running_since + policy.settle_ms
 
     async def _found(self, answer: Found) -> None:
         settled = answer.settled
+        carried = _carried(settled.output)
         await self._record_result(
             outcome="failed" if settled.outcome in ("not_done", "unknown") else settled.outcome,
             reason="found",
-            output=settled.output,
-            evidence=answer.evidence,
-            error=settled.error,
+            output=carried["output"],
+            evidence=_carried(answer.evidence)["output"],
+            error=settled.error or carried.get("error"),
         )
 
     async def _absent(self) -> None:
@@ -440,6 +456,16 @@ class _Performance:
         if settled.outcome == "not_done" and (reconciled is not None or _was_not_started(settled.error)):
             attempt.interrupted(settled.error or step_error("EffectNotDone", "retryable", "It did not happen."))
         raise StepError(settled.error or step_error("EffectFailed", "fatal", f"The effect ended {settled.outcome}."))
+
+
+def _carried(output: Any) -> dict[str, Any]:
+    """The output as the log can carry it; of one that it cannot, that it was lost."""
+    try:
+        check(output)
+    except (JsonBorderError, TypeError) as error:
+        message = f"The output is no JSON value: {error}"
+        return {"output": None, "error": step_error("InvalidOutput", "fatal", message)}
+    return {"output": output}
 
 
 def _was_not_started(error: ErrorInfo | None) -> bool:

@@ -6,19 +6,28 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_args
 
 from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
-from hooks.errors import describe_exception
-from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
+from hooks.errors import JsonBorderError, describe_exception
+from hooks.events.payloads import (
+    ActivityFailed,
+    CancelDelivered,
+    ComponentFailed,
+    EffectOutcome,
+    ErrorClass,
+    ErrorInfo,
+    StopReason,
+)
 from hooks.expressions.secrets import MissingSecretError, fill_secrets
 from hooks.ids import RevisionId, attempt_directory, call_directory, idempotency_key, process_marker
+from hooks.jsonio import carried_text, check
 from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput, files_left
 from hooks.runtime.context import RunContext
-from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Leftover
+from hooks.runtime.execution_hooks import Cancelled, DispatchContext, DispatchOutcome, Failed, Leftover, Succeeded
 from hooks.runtime.loop_points import LoopPoints
 from hooks.runtime.loop_services import LoopServices
 from hooks.runtime.prepared_call import PreparedCall
@@ -28,6 +37,7 @@ from hooks.runtime.supervision import supervise
 T = TypeVar("T")
 
 MOMENT_MS = 2_000
+_MOST_SHOWN = 200
 LONGEST_SLEEP_MS = 500
 """How late a wait may notice that a person has settled what it waits for."""
 
@@ -280,6 +290,33 @@ class Step:
             recorder.record(ActivityFailed(**self.closing, error=error), "worker")
         else:
             recorder.record(ComponentFailed(**self.who, error=error, stack_trace=stack_trace), "worker")
+
+
+def checked_outcome(given: object) -> DispatchOutcome:
+    """What an implementation has returned, if it is an outcome that the log can carry. Raises StepError otherwise."""
+    match given:
+        case Succeeded() | Cancelled(cancel_origin_event_id=str()):
+            return given
+        case Failed(error_code=str(), error_message=str(), stack_trace=str()) if given.error_class in get_args(
+            ErrorClass
+        ) and given.outcome in get_args(EffectOutcome):
+            try:
+                check(dict(given.details))
+            except (JsonBorderError, TypeError, ValueError) as error:
+                raise StepError(step_error("InvalidOutcome", "fatal", f"Its details are no JSON: {error}")) from error
+            return given
+    message = (
+        f"The implementation returned {shown(given)}, which is no Succeeded, Failed or Cancelled as they are meant."
+    )
+    raise StepError(step_error("InvalidOutcome", "fatal", message))
+
+
+def shown(given: object) -> str:
+    """A value of others' making, in a few words; whatever its own `__repr__` does."""
+    try:
+        return carried_text(repr(given))[:_MOST_SHOWN]
+    except Exception:  # noqa: BLE001 - a repr may do anything
+        return f"a {type(given).__name__}"
 
 
 def error_of_outcome(failed: Failed) -> ErrorInfo:

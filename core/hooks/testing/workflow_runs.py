@@ -61,6 +61,7 @@ def run_workflow(
     agents: Mapping[str, Agent] | None = None,
     executors: Mapping[str, ScriptedExecutor] | None = None,
     implementation: WorkflowExecutionHooks | None = None,
+    agent_names: Collection[str] = (),
     executor_names: Collection[str] = (),
     plugins: Sequence[Registered] = (),
     hook_entries: Sequence[HookEntry] = (),
@@ -74,7 +75,8 @@ def run_workflow(
     `workflow` is YAML or JSON text, a mapping that says the same, or the path of a file. `agents` answer in the place
     of those of that name. With `executors` every executor call is answered by one of these; without, the workflow's own
     are used, which do what they say. `implementation` performs all of it instead, also
-    the executors `executor_names` that no config declares. `plugins` are hooks in Python, as
+    what
+    only it knows by these `agent_names` and `executor_names`. `plugins` are hooks in Python, as
     objects. `files` (relative path to text) are written beside the workflow first. All of it is done in `home`, by
     default a directory of its own, which is removed when the WorkflowRun is let go of.
 
@@ -84,7 +86,9 @@ def run_workflow(
     for name, text in (files or {}).items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text, encoding="utf-8")
-    definition = _load(workflow, place, agents=[*(agents or {})], executors=[*(executors or {}), *executor_names])
+    definition = _load(
+        workflow, place, agents=[*(agents or {}), *agent_names], executors=[*(executors or {}), *executor_names]
+    )
     performer = implementation
     if performer is None and executors is not None:
         performer = ScriptedHooks(agents, executors)
