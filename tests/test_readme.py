@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,16 +12,11 @@ import pytest
 from hooks.definition.model import Sampling, SubagentNode
 from tests.cli.command import CommandLine
 from tests.definition.builders import HEAD, ONE_NODE, load
+from tests.documents import blocks
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
-
-
-FIRST_WORKFLOW, EFFECT, AGENTS, REQUIREMENTS, HOOKS, LOOPS = blocks("yaml")
-POLICY, PROGRAM = blocks("python")
+FIRST_WORKFLOW, EFFECT, AGENTS, REQUIREMENTS, HOOKS, LOOPS = blocks(README, "yaml")
+POLICY, PROGRAM = blocks(README, "python")
 
 
 def test_the_first_workflow_runs_in_a_git_repository(tmp_path: Path) -> None:
@@ -41,7 +35,7 @@ def test_the_test_command_is_the_one_of_continuous_integration() -> None:
     command = (Path(__file__).parents[1] / ".ci" / "run").read_text(encoding="utf-8").splitlines()[-1]
 
     assert command.endswith("./check")
-    assert [block for block in blocks("sh") if "./check" in block] == [f"{command}\n"]
+    assert [block for block in blocks(README, "sh") if "./check" in block] == [f"{command}\n"]
 
 
 def test_the_agents_and_hooks_it_shows_are_well_formed() -> None:

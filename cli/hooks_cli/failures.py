@@ -36,7 +36,8 @@ EXIT_CODES = {
 }
 ACCEPTABLE = {"waiting": 4, "blocked": 3, "pending": 8, "busy": 6, "in_doubt": 10}
 """What `--accept` may name: these codes become 0."""
-_WORST_FIRST = (70, 74, 9, 10, 1, 3, 5, 4, 8, 6, 0)
+WORST_FIRST = (70, 74, 9, 10, 1, 3, 5, 4, 8, 6, 0)
+"""Of several runs the first of these is the code of the command."""
 
 
 class TimedOutError(HooksError):
@@ -57,7 +58,7 @@ class InternalError(HooksError):
 
 def worst(codes: Iterable[int]) -> int:
     """The exit code of a command over several runs."""
-    rank = {code: position for position, code in enumerate(_WORST_FIRST)}
+    rank = {code: position for position, code in enumerate(WORST_FIRST)}
     return min(codes, key=lambda code: rank.get(code, rank[6]), default=0)
 
 

@@ -71,7 +71,10 @@ Digest: TypeAlias = Annotated[
     str | None,
     typer.Option("--digest", metavar="D", help="Only if the gate asks about exactly this; its beginning is enough."),
 ]
-Jobs: TypeAlias = Annotated[int | None, typer.Option("--jobs", "-j", min=1, metavar="N", help="Steps at once.")]
+Jobs: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--jobs", "-j", min=1, metavar="N", help="Steps at once. [default: that of the workflow, else 4]"),
+]
 StayAtGates: TypeAlias = Annotated[
     bool, typer.Option("--wait", help="Stay while gates are open, until they are answered.")
 ]
@@ -90,7 +93,7 @@ RequestTimeout: TypeAlias = Annotated[
     typer.Option("--timeout", metavar="D", help="How long to wait for the run's driver; then exit code 8: queued."),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
-All: TypeAlias = Annotated[bool, typer.Option("--all", help="Every run of the runs dir that is meant.")]
+All: TypeAlias = Annotated[bool, typer.Option("--all", help="The runs of the runs dir, as said above.")]
 
 
 def runs_directory(flag: Path | None) -> Path:

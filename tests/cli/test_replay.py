@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from hooks import load_workflow, start_run
+from hooks.clock import SystemClock
 from tests.cli.command import CommandLine
 
 WORKFLOW = """\
@@ -114,21 +116,53 @@ def test_one_run_is_counted_as_one(notes: CommandLine) -> None:
     assert total.endswith(" events, 1 point asked: 1 run differs, 1 would be stopped")
 
 
+def test_all_runs_are_those_since_then(cli: CommandLine) -> None:
+    cli.write("notes.yaml", WORKFLOW)
+    here = cli.directory
+    for name, clock in (("old", Days(2)), ("new", Days(0))):
+        with start_run(
+            load_workflow(here / "notes.yaml"),
+            {},
+            runs_dir=cli.runs,
+            workflow_directory=here,
+            working_directory=here,
+            initiator="me",
+            run_id=name,
+            clock=clock,
+        ):
+            pass
+
+    replayed = [cli.hooks("replay", "--all", *words, "--json").document["runs"] for words in ([], ["--since", "1d"])]
+
+    assert [[run["run_id"] for run in runs] for runs in replayed] == [["new", "old"], ["new"]]
+
+
+class Days(SystemClock):
+    """The clock of that many days ago."""
+
+    def __init__(self, ago: int) -> None:
+        self._ago_ms = ago * 86_400_000
+
+    def now_ms(self) -> int:
+        return super().now_ms() - self._ago_ms
+
+
 def test_a_policy_with_nothing_to_say_is_exit_0(notes: CommandLine) -> None:
     notes.write("quiet.yaml", "- {on: PreToolUse, argv: ['true']}\n")
 
     assert notes.hooks("replay", "--all", "--hooks", "quiet.yaml").code == 0
 
 
-def test_a_damaged_run_is_told_and_the_others_are_replayed(notes: CommandLine) -> None:
+@pytest.mark.parametrize(("words", "told"), [([], "two: the same"), (["--hooks", "policy.yaml"], "two\n")])
+def test_a_damaged_run_is_told_and_the_others_are_replayed(notes: CommandLine, words: list[str], told: str) -> None:
     (log,) = notes.directory.rglob("one/events.jsonl")
     lines = log.read_bytes().splitlines(keepends=True)
     log.write_bytes(b"".join([lines[0], lines[1].replace(b"runStarted", b"runStartex"), *lines[2:]]))
 
-    ended = notes.hooks("replay", "--all", "--hooks", "policy.yaml")
+    ended = notes.hooks("replay", "--all", *words)
 
     assert ended.code == 9
-    assert "two\n" in ended.out
+    assert told in ended.out
 
 
 @pytest.mark.parametrize(
@@ -137,6 +171,8 @@ def test_a_damaged_run_is_told_and_the_others_are_replayed(notes: CommandLine) -
         (["one", "--hooks", "policy.yaml", "--workflow", "notes.yaml"], "--hooks and --workflow exclude each other."),
         ([], "No run is named."),
         (["one", "--hooks", "missing.yaml"], "missing.yaml"),
+        (["one", "--since", "30d"], "fix: Say `--all --since 30d`."),
+        (["--all", "--since", "yesterday"], "--since yesterday: "),
     ],
 )
 def test_what_cannot_be_replayed_is_said(notes: CommandLine, words: list[str], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,8 @@ class Question:
         return CONVERSATION
 
 
-def put(question: Question, *hooks: Callable[..., Any]) -> Verdict:
+def put(question: Question, *hooks: Callable[..., Any], meanwhile: Callable[[], None] = lambda: None) -> Verdict:
+    """What the hooks say; `meanwhile` is done as soon as the loop turns to other things while they are asked."""
     here = Path("/")
 
     async def story() -> Verdict:
@@ -56,6 +58,7 @@ def put(question: Question, *hooks: Callable[..., Any]) -> Verdict:
             plugins=list(hooks),
         )
         await pipeline.open()
+        asyncio.get_running_loop().call_soon(meanwhile)
         try:
             return await pipeline.dispatch(question.dispatch())
         finally:
@@ -82,16 +85,20 @@ def test_a_conversation_that_nobody_looks_at_is_not_laid_out(nobody_looks: Calla
 
 
 def test_a_look_from_a_thread_sees_the_payload_of_the_moment_of_asking() -> None:
-    question = Question()
-    seen = []
+    question, has_gone_on, seen = Question(), threading.Event(), []
+
+    def go_on() -> None:
+        question.prompt = "a later one"
+        has_gone_on.set()
 
     @hook(POINT)
     def late(payload: Any) -> None:
-        question.prompt = "a later one"
+        assert has_gone_on.wait(30)
         seen.append((payload.prompt, payload.context.messages[0].content))
 
-    put(question, late, late)
+    put(question, late, late, meanwhile=go_on)
 
+    assert question.prompt == "a later one"
     assert seen == [("at the moment", "Before.")] * 2
     assert question.laid_out == 1
 

@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hooks.definition.model import BodyNode, DecisionNode, Gate, HookEntry, LoopNode, Sampling
 from hooks.pipeline.hook_set import resolve_hook_set
@@ -38,6 +39,38 @@ def said(result: Backtested) -> list[tuple[str, str, bool]]:
 def whole(directory: Path) -> dict[str, str]:
     files = [path for path in sorted(directory.rglob("*")) if path.is_file()]
     return {str(path): sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def test_hooks_that_look_on_are_heard_and_make_no_difference(runs: Runs, tmp_path: Path) -> None:
+    runs.run(append("a", tmp_path / "out", "line\n"), append("b", tmp_path / "out", "line\n", depends=["a"]))
+    staged = replace(hook_of(tmp_path, "    return block('no files')", "effect_pre_attempt"), mode="audit")
+
+    result = backtested(runs, staged)
+
+    assert said(result) == [("effect_pre_attempt", "audit", False)] * 2
+    assert result.findings[0].audits == [("policy", "would_block", "no files")]
+    assert result.totals.by_plugin == {"policy": {"audit": 2}}
+    assert not result.stops
+    assert not result.differs
+
+
+def test_what_hooks_that_look_on_have_said_then_is_the_same(runs: Runs, tmp_path: Path) -> None:
+    staged = replace(hook_of(tmp_path, "    return block('no files')", "effect_pre_attempt"), mode="audit")
+    other = replace(hook_of(tmp_path, "    return block('no')", "effect_pre_attempt", name="other"), mode="audit")
+    runs.run(append("a", tmp_path / "out", "line\n"), hook_entries=[staged])
+
+    assert said(backtested(runs, staged)) == []
+    assert said(backtested(runs, other)) == [("effect_pre_attempt", "audit", False)]
+
+
+def test_a_block_that_would_only_be_noted_now_is_allowed(runs: Runs, tmp_path: Path) -> None:
+    strict = hook_of(tmp_path, "    return block('no files')", "effect_pre_attempt")
+    runs.run(append("a", tmp_path / "out", "line\n"), hook_entries=[strict])
+
+    result = backtested(runs, replace(strict, mode="audit"))
+
+    assert [word for _, word, _ in said(result)] == ["audit", "would_allow"]
+    assert not result.stops
 
 
 def test_a_block_is_found_in_a_run_that_had_no_hooks_and_nothing_is_touched(runs: Runs, tmp_path: Path) -> None:

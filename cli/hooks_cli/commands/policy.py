@@ -47,7 +47,10 @@ def list_(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """List the hooks by hook point, in the order they are asked: where each comes from, and what is wrong with it."""
+    """List hooks by hook point, in the order they are asked.
+
+    With where each comes from, and what is wrong with it. Those of the workflow FILE, of the configs and of --hooks.
+    """
     policies = declared_policies(file, hooks or ()) if run is None else _pinned(run, runs_dir)
     with stdout_kept_for_results():
         document = asyncio.run(listing_document(policies))
@@ -75,9 +78,10 @@ def try_(
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
-    """Run one hook on one payload; show what it printed and what that means. Nothing is recorded.
+    """Run one hook on one payload, and record nothing.
 
-    Exit code 0: allow or changed, 3: block, 4: ask, 1: the hook failed.
+    Shows what the hook printed and what that means. Exit code 0: allow or changed, 3: block, 4: ask, 1: the hook
+    failed.
     """
     if sum([sample, payload is not None, run is not None]) > 1:
         raise UsageError("--sample, --payload and --run exclude each other.", fix="Leave all but one out.")

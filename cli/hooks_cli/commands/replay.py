@@ -19,8 +19,9 @@ from hooks.runtime.replaying import Backtested, backtest_run, replay_run
 from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
-from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
+from hooks_cli.options import All, AsJson, RunsDir, RunWords, duration_ms, runs_directory
 from hooks_cli.render.counting import Counting
+from hooks_cli.render.documents import now_ms
 from hooks_cli.render.replay import (
     backtest_document,
     backtest_lines,
@@ -29,7 +30,7 @@ from hooks_cli.render.replay import (
     totals_lines,
 )
 from hooks_cli.render.streams import emit, emit_json, stdout_kept_for_results
-from hooks_cli.selection import any_run, select
+from hooks_cli.selection import select
 
 BLOCKED = 3
 
@@ -38,12 +39,15 @@ def replay(
     runs: RunWords = None,
     hooks: Annotated[
         list[Path] | None,
-        typer.Option("--hooks", metavar="F", help="Put every point of the runs to the hooks of this file."),
+        typer.Option("--hooks", metavar="F", help="Put every point of the runs to the hooks of this file; repeatable."),
     ] = None,
     workflow: Annotated[
         str | None, typer.Option("--workflow", metavar="F", help="Decide by this definition instead of the run's own.")
     ] = None,
     every: All = False,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="D", help="With --all: only runs of the last 2h, 30d, …")
+    ] = None,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -56,34 +60,55 @@ def replay(
 
     --hooks F: a policy tested on history. At each point of each run, what would these hooks have blocked, asked or
     changed? Exits 3 if something that went on would now be stopped. What comes after a difference is `assumed`.
+
+    --all means every run; one that is damaged is told, and the others are replayed.
     """
     if hooks and workflow is not None:
         raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
     changed = None if workflow is None else read_workflow_file(workflow, load_config(Path.cwd(), os.environ))
-    meant = any_run if changed is None else partial(_may_be_of, changed.workflow_id)
+    meant = partial(
+        _is_meant, workflow_id=None if changed is None else changed.workflow_id, oldest_ms=_oldest_ms(since, every)
+    )
     directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
     if hooks:
         return _backtest(directories, hooks, as_json=as_json)
     return _decisions(directories, changed, as_json=as_json, with_timeline=len(directories) == 1)
 
 
-def _may_be_of(workflow_id: str, directory: RunDirectory) -> bool:
-    """Whether a run is of the workflow, or too damaged to say: that is told when it is read."""
+def _oldest_ms(since: str | None, every: bool) -> int | None:
+    """When the first of the runs that --since means may have begun. Raises UsageError without --all."""
+    since_ms = duration_ms("--since", since)
+    if since_ms is None:
+        return None
+    if not every:
+        raise UsageError("--since chooses among all runs.", fix=f"Say `--all --since {since}`.")
+    return now_ms() - since_ms
+
+
+def _is_meant(directory: RunDirectory, *, workflow_id: str | None, oldest_ms: int | None) -> bool:
+    """Whether a run is of the workflow and that young, or too damaged to say: that is told when it is read."""
+    if workflow_id is None and oldest_ms is None:
+        return True
     first = directory.first_event()
-    return first is None or is_of_workflow(first, workflow_id)
+    if first is None:
+        return True
+    return is_of_workflow(first, workflow_id) and (oldest_ms is None or first.timestamp >= oldest_ms)
 
 
 def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool) -> int:
     codes, documents = [], []
     for directory in directories:
         steps = replay_run(directory, changed)
-        if as_json:
-            document = decisions_document(directory.run_id, steps)
-            documents.append(document)
-            codes.append(0 if document["same"] else CorruptRunError.exit_code)
-        else:
-            is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
-            codes.append(0 if is_same else CorruptRunError.exit_code)
+        try:
+            if as_json:
+                documents.append(decisions_document(directory.run_id, steps))
+                is_same = documents[-1]["same"]
+            else:
+                is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
+        except HooksError as error:
+            codes.append(report_failure(error, as_json=as_json))
+            continue
+        codes.append(0 if is_same else CorruptRunError.exit_code)
     code = worst(codes)
     if as_json:
         emit_json({"schema": "hooks.replay/1", "exit_code": code, "runs": documents})

@@ -46,7 +46,9 @@ def rerun(
     repeat_effects: Annotated[
         bool, typer.Option("--repeat-effects", help="Also do again what the run has done, or may have.")
     ] = False,
-    hooks: Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")] = None,
+    hooks: Annotated[
+        list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file; repeatable.")
+    ] = None,
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
     jobs: Jobs = None,
     wait: StayAtGates = False,

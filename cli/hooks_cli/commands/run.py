@@ -36,19 +36,34 @@ from hooks_cli.render.streams import emit, emit_json, say
 
 def run(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The workflow, YAML or JSON; - is stdin.")],
-    param: Annotated[list[str] | None, typer.Option("--param", "-p", metavar="K=V", help="A param.")] = None,
-    params_file: Annotated[Path | None, typer.Option("--params-file", metavar="F", help="YAML or JSON.")] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--run-id", metavar="ID", help="Its id; the same id, file and params go on with it.")
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", metavar="K=V", help="The value of a param; repeatable.")
     ] = None,
-    meta: Annotated[list[str] | None, typer.Option("--meta", metavar="K=V", help="Kept with the run.")] = None,
-    hooks: Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")] = None,
+    params_file: Annotated[
+        Path | None, typer.Option("--params-file", metavar="F", help="Values of params, YAML or JSON.")
+    ] = None,
+    run_id: Annotated[
+        str | None,
+        typer.Option(
+            "--run-id", metavar="ID", help="The run's id. Said again with the same file and params, that run goes on."
+        ),
+    ] = None,
+    meta: Annotated[
+        list[str] | None,
+        typer.Option("--meta", metavar="K=V", help="Kept with the run and shown to hooks; repeatable."),
+    ] = None,
+    hooks: Annotated[
+        list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file; repeatable.")
+    ] = None,
     jobs: Jobs = None,
     grace: Annotated[
         str | None, typer.Option("--grace", metavar="D", help="Time between TERM and KILL. [default: 10s]")
     ] = None,
     durability: Annotated[
-        str, typer.Option("--durability", metavar="strict|relaxed", help="relaxed survives no power cut.")
+        str,
+        typer.Option(
+            "--durability", metavar="strict|relaxed", help="relaxed is not synced: it survives a kill, no power cut."
+        ),
     ] = "strict",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything and show what would run.")] = False,
     wait: StayAtGates = False,

@@ -14,6 +14,7 @@ from hooks.runtime.node_names import name_in_id, node_name
 from hooks.runtime.node_words import pick
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
+from hooks_cli.attempts import answer_documents, attempt_documents
 from hooks_cli.doubts import doubt_documents
 from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
@@ -137,6 +138,8 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "node": document["name"],
         **document,
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
+        "history": attempt_documents(view, activities),
+        "answers": answer_documents(view, document["name"]),
         "doubts": doubt_documents(view, activities),
         "decisions": decision_documents(view, document["name"]),
         "sampling": None if its_draws is None else sampling_document(view, its_draws),

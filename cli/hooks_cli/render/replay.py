@@ -12,7 +12,7 @@ import orjson
 
 from hooks.events.envelope import Event
 from hooks.events.payloads import Payload
-from hooks.replay.backtest import Finding, Totals
+from hooks.replay.backtest import Finding, Said, Totals
 from hooks.replay.decisions import Divergence
 from hooks.runtime.replaying import Backtested
 from hooks_cli.render.event_line import event_line
@@ -27,6 +27,7 @@ _WORDS = {
     "hook_error": "hook fails",
     "unknown": "unknown",
     "same": "same",
+    "audit": "audit",
 }
 _WIDEST = 160
 _MOST_DIFF_LINES = 12
@@ -100,14 +101,19 @@ def backtest_lines(tested: Backtested) -> Iterator[str]:
     if tested.findings:
         yield f"{tested.run_id}\n"
     for finding in tested.findings:
-        where = finding.node_id or "run"
-        said = _WORDS[finding.said] + (" (assumed)" if finding.assumed else "")
-        who = "" if finding.plugin is None else f"{finding.plugin}: "
-        why = one_line(f"{who}{finding.reason or ''}".rstrip(": "), _WIDEST)
-        yield f"  {finding.seq:>6}  {neutralise(where)}  {finding.point}  {said}{f'  {why}' if why else ''}\n"
+        if finding.said != "audit":
+            yield _line(finding, finding.said, finding.plugin, finding.reason)
         for name, (before, after) in finding.changed.items():
             yield from _diff(name, before, after)
-        yield from (f"          audit: {one_line(told, _WIDEST)}\n" for told in finding.would_block)
+        yield from (_line(finding, "audit", audit.plugin, audit.reason) for audit in finding.audits)
+
+
+def _line(finding: Finding, said: Said, plugin: str | None, reason: str | None) -> str:
+    who = "" if plugin is None else f"{plugin}: "
+    why = one_line(f"{who}{reason or ''}".rstrip(": "), _WIDEST)
+    what = _WORDS[said] + (" (assumed)" if finding.assumed else "")
+    where = neutralise(finding.node_id or "run")
+    return f"  {finding.seq:>6}  {where}  {finding.point}  {what}{f'  {why}' if why else ''}\n"
 
 
 def _diff(name: str, before: Any, after: Any) -> Iterator[str]:
@@ -143,7 +149,7 @@ def on_terminal_with_colour() -> bool:
 def totals_lines(done: list[Backtested]) -> Iterator[str]:
     """How many runs and points there were, and what came of them, by hook."""
     total = _sum(tested.totals for tested in done)
-    different = sum(bool(tested.findings) for tested in done)
+    different = sum(tested.differs for tested in done)
     stopped = sum(tested.stops for tested in done)
     yield (
         f"{_counted(len(done), 'run')}, {_counted(total.events, 'event')}, {_counted(total.asked, 'point')} asked: "
@@ -188,7 +194,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "reason": finding.reason,
         "code": finding.code,
         "changed": {name: {"before": before, "after": after} for name, (before, after) in finding.changed.items()},
-        "audit": finding.would_block,
+        "audit": [audit._asdict() for audit in finding.audits],
     }
 
 

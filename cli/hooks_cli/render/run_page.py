@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import orjson
 
+from hooks_cli.render.attempts_page import answer_line, attempts_table, last_attempt_facts, stderr_lines
 from hooks_cli.render.draws_page import draws_page, draws_word
 from hooks_cli.render.gates import gates_page
-from hooks_cli.render.text import duration, neutralise, neutralise_lines, one_line, table
+from hooks_cli.render.text import duration, neutralise, neutralise_lines, one_line, short_json, table, took
 
 _WIDTH = 400
 _NODE_ERROR_WIDTH = 80
@@ -29,8 +29,8 @@ def run_page(document: dict[str, Any]) -> str:
         ("Driver", document["driver"]),
         ("Due", document["next_due_at"]),
         ("Directory", document["directory"]),
-        ("Params", _short(document["params"])),
-        ("Metadata", _short(document["metadata"])),
+        ("Params", short_json(document["params"])),
+        ("Metadata", short_json(document["metadata"])),
         ("Hooks", ", ".join(hook["name"] for hook in document["hooks"])),
     ]
     parts = [_facts(facts), _nodes(document["nodes"])]
@@ -58,12 +58,19 @@ def node_page(document: dict[str, Any]) -> str:
         ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
-        ("Took", None if document["ended_at"] is None else _took(document)),
+        ("Took", None if document["ended_at"] is None else took(document)),
     ]
-    parts = [_facts(facts)]
+    # Of a fan-out each item has attempts of its own, and a page of its own.
+    history = document["history"] if document["items"] is None else []
+    # What is in doubt has a paragraph with all there is to go by.
+    parts = [_facts(facts if document["doubts"] else [*facts, *last_attempt_facts(history)])]
+    if len(history) > 1:
+        parts.append(attempts_table(history))
+    parts += map(answer_line, document["answers"])
     if document["error"]:
         error = document["error"]
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
+        parts += stderr_lines(history)
     parts += map(_doubt, document["doubts"])
     parts += map(_decision, document["decisions"])
     if document["sampling"]:
@@ -103,7 +110,7 @@ def _doubt(document: dict[str, Any]) -> str:
     facts = [
         ("In doubt", f"{document['place']}, attempt {document['attempt']}: {document['reason_text']}"),
         ("Key", document["idempotency_key"]),
-        ("Input", _short(document["input"])),
+        ("Input", short_json(document["input"])),
         ("Stdout", document["stdout"]),
     ]
     return _facts(facts)
@@ -162,7 +169,7 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
             node["name"],
             _word(node),
             _attempts(node),
-            _took(node),
+            took(node),
             neutralise(node["performed_by"]),
             _short_error(node),
         ]
@@ -185,7 +192,7 @@ def _tries(document: dict[str, Any]) -> str:
 
 def _items(items: list[dict[str, Any]]) -> str:
     rows = [
-        [str(item["index"]), item["status"], _tries(item), _took(item), _short_error(item)]
+        [str(item["index"]), item["status"], _tries(item), took(item), _short_error(item)]
         for item in items[:_MOST_ITEMS]
     ]
     left_out = f"… ({len(items) - _MOST_ITEMS:,} more; --json shows all)\n" if items[_MOST_ITEMS:] else ""
@@ -194,17 +201,6 @@ def _items(items: list[dict[str, Any]]) -> str:
 
 def _short_error(document: dict[str, Any]) -> str:
     return one_line((document["error"] or {}).get("errorMessage", ""), _NODE_ERROR_WIDTH)
-
-
-def _took(node: dict[str, Any]) -> str:
-    if node["started_at"] is None or node["ended_at"] is None:
-        return "-"
-    span = datetime.fromisoformat(node["ended_at"]) - datetime.fromisoformat(node["started_at"])
-    return duration(round(span.total_seconds() * 1000))
-
-
-def _short(value: Any) -> str:
-    return one_line(orjson.dumps(value).decode(), _WIDTH) if value else ""
 
 
 def _output(value: Any) -> str:

@@ -6,10 +6,15 @@ the window or hide what stands there. Everything shown to a person passes throug
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
+
+import orjson
 
 from hooks.times import iso_time
 
+_SHORT_WIDTH = 400
 _KEPT_IN_LINES = {ord("\n"), ord("\t")}
 _REORDERING = [*range(0x202A, 0x202F), *range(0x2066, 0x206A)]  # what follows would be shown in another order
 _LINE_SEPARATORS = [0x2028, 0x2029]
@@ -91,6 +96,19 @@ def duration(ms: int) -> str:
         return f"{hours}h{minutes:02d}m"
     days, hours = divmod(hours, 24)
     return f"{days}d{hours:02d}h"
+
+
+def took(document: Mapping[str, Any]) -> str:
+    """The span between the `started_at` and the `ended_at` of a document; a dash where one of them is not known."""
+    if document["started_at"] is None or document["ended_at"] is None:
+        return "-"
+    span = datetime.fromisoformat(document["ended_at"]) - datetime.fromisoformat(document["started_at"])
+    return duration(round(span.total_seconds() * 1000))
+
+
+def short_json(value: Any) -> str:
+    """A value on one line, cut to a length that can be read; nothing for an empty one."""
+    return one_line(orjson.dumps(value).decode(), _SHORT_WIDTH) if value else ""
 
 
 def table(rows: list[list[str]]) -> str:

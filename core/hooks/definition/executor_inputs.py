@@ -55,14 +55,18 @@ _RECORDED = {
 _DURATIONS = ("settle", "idempotency_ttl")
 _REPEATING = frozenset({"idempotent", *_DURATIONS, *(f"{name}_ms" for name in _DURATIONS)})
 
-_SHELL_KEYS = Keys(
-    "the input of `shell`",
-    frozenset({"argv", "script", "stdin", "shell", "lookup"}) | _REPEATING,
-    synonyms={"working_dir": "cwd"},
-    elsewhere=BESIDE,
-)
-_FILE_KEYS = Keys("the input of `file`", frozenset({"path", "mode", "content"}), frozenset({"json"}), elsewhere=BESIDE)
-_PYTHON_KEYS = Keys("the input of `python`", frozenset({"callable", "args", "isolate"}) | _REPEATING, elsewhere=BESIDE)
+INPUT_KEYS: AbstractMapping[str, Keys] = {
+    "shell": Keys(
+        "the input of `shell`",
+        frozenset({"argv", "script", "stdin", "shell", "lookup"}) | _REPEATING,
+        synonyms={"working_dir": "cwd"},
+        elsewhere=BESIDE,
+    ),
+    "file": Keys("the input of `file`", frozenset({"path", "mode", "content"}), frozenset({"json"}), elsewhere=BESIDE),
+    "http": HTTP_KEYS,
+    "python": Keys("the input of `python`", frozenset({"callable", "args", "isolate"}) | _REPEATING, elsewhere=BESIDE),
+}
+"""What the `input` of each executor takes."""
 
 
 def read_input(source: Source, node: Node, executor: str) -> dict[str, Json] | None:
@@ -72,16 +76,10 @@ def read_input(source: Source, node: Node, executor: str) -> dict[str, Json] | N
     """
     if executor not in EXECUTORS:
         return read_object(source, node, "`input`")
-    keys, check = {
-        "shell": (_SHELL_KEYS, _check_shell),
-        "file": (_FILE_KEYS, _check_file),
-        "http": (HTTP_KEYS, check_http),
-        "python": (_PYTHON_KEYS, _check_python),
-    }[executor]
-    fields = read_fields(source, node, keys, f"the input of `{executor}`")
+    fields = read_fields(source, node, INPUT_KEYS[executor], f"the input of `{executor}`")
     if fields is None:
         return None
-    check(fields)
+    _CHECKS[executor](fields)
     return _input_values(fields, executor)
 
 
@@ -215,3 +213,6 @@ def _check_python(fields: Fields) -> None:
         )
     check_flags(fields, ("idempotent", "isolate"))
     check_durations(fields, _DURATIONS)
+
+
+_CHECKS = {"shell": _check_shell, "file": _check_file, "http": check_http, "python": _check_python}

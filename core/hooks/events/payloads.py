@@ -129,24 +129,31 @@ class ForkedFrom(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RunCreated(Payload, frozen=True, kw_only=True):
+    """The run is there, with everything it stands on; what is edited later does not reach it."""
+
     kind = "input"
     values = ("params", "metadata")
 
     workflow_id: str
     revision_id: str
+    """The sha256 of workflow.json."""
     params: Value
     params_digest: str
     hook_set_digest: str
     hooks: list[HookSetMember] = []
     working_directory: str
+    """Where `run` was started, and steps do their work."""
     workflow_directory: str
+    """Where the files that the definition names are looked for."""
     workflow_file: str | None = None
-    """Absolute; None for a workflow that did not come from a file."""
+    """Absolute; null for a workflow that did not come from a file."""
     max_concurrency: int
     grace_ms: int = 10_000
+    """Between TERM and KILL."""
     initiator: str
     engine: dict[str, Value] = {}
     metadata: Value = {}
+    """Of `--meta`."""
     durability: Literal["strict", "relaxed"] = "strict"
     record_hooks: Literal["changes", "all"] = "changes"
     forked_from: ForkedFrom | None = None
@@ -156,6 +163,8 @@ class RunCreated(Payload, frozen=True, kw_only=True):
 
 
 class RunStarted(Payload, frozen=True, kw_only=True):
+    """The run begins. Hooks of run_started are asked next, before any node starts."""
+
     kind = "decision"
 
 
@@ -167,6 +176,8 @@ class RunSucceeded(Payload, frozen=True, kw_only=True):
 
 
 class RunFailed(Payload, frozen=True, kw_only=True):
+    """A node failed, and nothing more is to be done. `node_id` is the first that did."""
+
     kind = "decision"
     node_id: str | None = None
     error: ErrorInfo
@@ -260,6 +271,8 @@ class NodeSucceeded(NodePayload, frozen=True, kw_only=True):
 
 
 class NodeFailed(NodePayload, frozen=True, kw_only=True):
+    """No further attempt of the node is made. `effect_done`: its effect happened all the same."""
+
     error: ErrorInfo
     effect_done: bool = False
 
@@ -315,15 +328,21 @@ class LoopStarted(NodePayload, frozen=True, kw_only=True):
 
 
 class LoopIterationStarted(NodePayload, frozen=True, kw_only=True):
+    """A round begins; its nodes have the scope `<loop>.<iteration>`."""
+
     iteration: int
 
 
 class LoopIterationFinished(NodePayload, frozen=True, kw_only=True):
+    """A round is over: approved ends the loop, rejected is followed by the next."""
+
     iteration: int
     outcome: Literal["approved", "rejected", "failed", "cancelled"]
 
 
 class LoopFinished(NodePayload, frozen=True, kw_only=True):
+    """The loop is over, in this round; with an error it failed."""
+
     iteration: int
     error: ErrorInfo | None = None
 
@@ -356,6 +375,8 @@ class WaitCreated(Payload, frozen=True, kw_only=True):
 
 
 class WaitResolved(Payload, frozen=True, kw_only=True):
+    """A person has answered, in time."""
+
     kind = "input"
     wait_id: str
     approved: bool
@@ -394,9 +415,13 @@ class AttemptPayload(Payload, frozen=True, kw_only=True):
 
 
 class AttemptCreated(AttemptPayload, frozen=True, kw_only=True):
+    """The node is to be worked on; whatever goes wrong from here on becomes an event of this attempt."""
+
     kind = "decision"
     attempt: int
+    """From 1."""
     epoch: int = 0
+    """How often the key of the effect has been given up for a new one."""
     scope: str = ""
     item: int | None = None
     """Index of the fan-out item."""
@@ -559,6 +584,8 @@ class ComponentSucceeded(AttemptPayload, frozen=True, kw_only=True):
 
 
 class ComponentFailed(AttemptPayload, frozen=True, kw_only=True):
+    """The component failed, or a hook or a check has made it fail."""
+
     error: ErrorInfo
     stack_trace: str = ""
     latency_ms: int = 0
@@ -593,6 +620,8 @@ class ActivityFailed(ClosingPayload, frozen=True, kw_only=True):
 
 
 class ActivityTimedOut(ClosingPayload, frozen=True, kw_only=True):
+    """The attempt ran longer than its timeout and was ended."""
+
     error: ErrorInfo
     effect_done: bool = False
 
@@ -607,6 +636,8 @@ class ActivityCancelled(ClosingPayload, frozen=True, kw_only=True):
 
 
 class RetryScheduled(AttemptPayload, frozen=True, kw_only=True):
+    """The attempt failed in a way that may pass: another one is made when this is due."""
+
     kind = "decision"
     next_attempt: int
     delay_ms: int
@@ -618,6 +649,7 @@ class CancelDelivered(AttemptPayload, frozen=True, kw_only=True):
 
     reason: StopReason
     signal: str
+    """SIGTERM, and SIGKILL where the grace is over."""
 
 
 class LeftoversEnded(AttemptPayload, frozen=True, kw_only=True):
@@ -634,12 +666,16 @@ class EffectAttempted(AttemptPayload, frozen=True, kw_only=True):
 
     idempotency_key: str
     input_hash: str
+    """The sha256 of effect-input.json."""
     idempotency_ttl_ms: int | None
+    """For how long after the first attempt with this key it may be sent again."""
     provider: str
     epoch: int = 0
 
 
 class EffectSettled(AttemptPayload, frozen=True, kw_only=True):
+    """The outcome of an effect, before anything judges it. After `unknown` it is still to be found out."""
+
     values = ("output",)
     idempotency_key: str
     outcome: EffectOutcome
@@ -655,8 +691,10 @@ class ReconcileResult(AttemptPayload, frozen=True, kw_only=True):
     idempotency_key: str
     outcome: Literal["done", "failed", "not_done", "in_doubt"]
     reason: str
+    """`found`, `absent`, why nobody can say, or what the person said."""
     output: Value = None
     evidence: Value = None
+    """What the provider showed for it."""
     error: ErrorInfo | None = None
     by: str | None = None
     """The person who resolved it; None for a provider."""
@@ -686,7 +724,10 @@ class HookDecided(Payload, frozen=True, kw_only=True):
     attempt_id: str | None = None
     node_id: str | None = None
     ordinal: int
+    """Which dispatch of this point it is, in the attempt or the run, from 1."""
     payload_digest: str
+    """Without the payload's times: the same after a crash, so that what was said is not asked again."""
     verdict: Literal["allow", "changed", "block", "ask", "error"]
     decisions: list[HookDecision]
     supersedes: int | None = None
+    """The earlier decision of this dispatch that this one takes the place of: its seq."""

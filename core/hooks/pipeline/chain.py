@@ -24,6 +24,7 @@ from hooks.pipeline.deliberation import Deliberation
 from hooks.pipeline.dispatch import Dispatch, Json, PayloadDocument, RunSetting, Verdict
 from hooks.pipeline.effective import is_of_background, payload_digest
 from hooks.pipeline.floor import Floor, Sealed
+from hooks.pipeline.hook_threads import HookThreads
 from hooks.pipeline.listeners import Audience, Listener
 from hooks.pipeline.plugin_loading import LoadedMember
 from hooks.pipeline.python_hooks import FailedHook, PythonHook
@@ -48,7 +49,13 @@ class Chain:
         self._record_all = record_all
         self._resolve = resolve
         self._hooks: dict[int, Hook] = {}
+        self._threads = HookThreads()
         self.background = Background(record_all=record_all)
+
+    async def close(self) -> None:
+        """Give up what runs in the background, and let go of the threads."""
+        await self.background.drain(0)
+        self._threads.close()
 
     async def ask(self, dispatch: Dispatch, audience: Audience) -> Verdict:
         """What the hooks say. Cancelled, it ends the commands being asked and abandons the thread."""
@@ -83,15 +90,16 @@ class Chain:
         """Ask the next hook, or as many as are asked together with it."""
         first = listeners[done]
         hook = self.hook_of(first)
-        if isinstance(hook, PythonHook) and not hook.is_sync and first.mode != "concurrent":
-            await hook.ask(deliberation)
+        if isinstance(hook, PythonHook) and not _is_concurrent(first):
+            if hook.is_sync:
+                await ask_in_thread(self._sharing_a_thread(listeners[done:]), deliberation, self._threads)
+            else:
+                await hook.ask(deliberation)
             return
         # From here on the run goes on while we wait.
         deliberation.fix()
         if _is_concurrent(first):
             await self._ask_together(deliberation, list(takewhile(_is_concurrent, listeners[done:])))
-        elif isinstance(hook, PythonHook):
-            await ask_in_thread(self._sharing_a_thread(listeners[done:]), deliberation)
         else:
             await hook.ask(deliberation)
 
@@ -132,7 +140,7 @@ class Chain:
         """Ask one hook, outside the chain."""
         hook = self.hook_of(listener)
         if isinstance(hook, PythonHook) and hook.is_sync:
-            await ask_in_thread([hook], floor)
+            await ask_in_thread([hook], floor, self._threads)
         else:
             await hook.ask(floor)
 

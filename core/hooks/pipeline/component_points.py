@@ -27,16 +27,22 @@ class ComponentPayload(ActionPayload):
 
 
 class ComponentPreExecutePayload(ComponentPayload):
-    """Before an agent step or an executor call: what it will do, and under which conditions."""
+    """Before an agent step or an executor call: what it will do, and under which conditions; a block lets none start.
+
+    The writable fields are those of an agent step. An executor call has no model, and they cannot be changed there.
+    """
 
     point = HookType.COMPONENT_PRE_EXECUTE
 
     context_view: Frozen[Message] | None
+    """What was said before, for a step that continues a conversation; null for an executor call."""
     requirements: Annotated[Frozen[Requirement], Writable]
+    """Without `output_schema`, which is checked whatever a hook does."""
     model_options: Annotated[FrozenObject, Writable]
     format: Annotated[FrozenObject | bool | None, Writable]
     """A JSON Schema (a schema may be true or false)."""
     strategy: Annotated[FrozenObject | None, Writable]
+    """The object of `sampling:`, null for one draw."""
     tool_calls_enabled: Annotated[bool, Writable]
 
     @classmethod
@@ -56,7 +62,9 @@ class ComponentPostSuccessPayload(ComponentPayload):
     context_after: Context
     generate_log: GenerateLog | None
     sampling_results: Frozen[Output] | None
+    """Every draw that was answered; null for an executor call."""
     sampling_success: bool | None
+    """False where the best of the failed draws was used."""
     latency_ms: int
 
 
@@ -68,6 +76,7 @@ class ComponentPostErrorPayload(ComponentPayload):
     error: Error
     error_type: str
     stack_trace: str
+    """Empty where there is none; of an agent that is a command what it wrote to stderr."""
     context: Context
     model_options: FrozenObject
 
@@ -78,15 +87,18 @@ class EffectPayload(HookPayload):
     executor: str
     """For such a draw, the agent's name."""
     idempotency_key: str
+    """The same for every repeat of this effect."""
 
 
 class EffectPreAttemptPayload(EffectPayload):
-    """Before an effect is permitted: the input it will have."""
+    """Before an effect is permitted, or a `read_only` call starts: the input it will have; a block lets none start."""
 
     point = HookType.EFFECT_PRE_ATTEMPT
 
     read_only: bool
+    """The call may be repeated; its input cannot be changed."""
     input: Annotated[FrozenObject, Writable]
+    """As bound; where a secret belongs, `{"$secret": …}` instead of it."""
 
     @classmethod
     def why_not_writable(cls, document: PayloadDocument) -> str | None:
@@ -117,8 +129,10 @@ class EffectReconciledPayload(EffectPayload):
     input: FrozenJson
     outcome: Literal["done", "failed", "not_done", "in_doubt"]
     reason: str
+    """`found`, `absent`, why nobody can say, or what the person said who resolved it."""
     output: FrozenJson
     evidence: FrozenJson
+    """What the provider showed for it."""
     error: Error | None
     resolved_by: str | None
     """The person who resolved it; null for a provider."""

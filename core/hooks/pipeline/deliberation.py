@@ -70,7 +70,7 @@ class Deliberation:
     def __init__(self, dispatch: Dispatch) -> None:
         self.dispatch = dispatch
         self._fixed: PayloadDocument | None = None
-        self._laying_out = Lock()
+        self._lock = Lock()
         self._first: PayloadDocument | None = None
         self._now: PayloadDocument | None = None
         self._payload: HookPayload | None = None
@@ -85,10 +85,11 @@ class Deliberation:
     def document(self) -> PayloadDocument:
         """The payload as it stands."""
         if self._now is None:
+            first = self.dispatch.mask(laid_out(self._of_its_moment()))
             # An abandoned thread that looks late must not put the first payload in the place of a changed one.
-            with self._laying_out:
+            with self._lock:
                 if self._now is None:
-                    self._now = self._first = self.dispatch.mask(laid_out(self._of_its_moment()))
+                    self._now = self._first = first
         return self._now
 
     def fix(self) -> None:
@@ -97,9 +98,11 @@ class Deliberation:
             self._of_its_moment()
 
     def _of_its_moment(self) -> PayloadDocument:
-        if self._fixed is None:
-            self._fixed = self.dispatch.payload()
-        return self._fixed
+        # A thread may be at it when the loop wants to go on: it is to be done before that.
+        with self._lock:
+            if self._fixed is None:
+                self._fixed = self.dispatch.payload()
+            return self._fixed
 
     @property
     def first_document(self) -> PayloadDocument:

@@ -79,8 +79,11 @@ def moments_after(
     `gates` are the gates that were open before it, by id. Of what belongs to an attempt that is over with this very
     event nothing can be told any more.
     """
-    run, at = RunOccasion(state, workflow, resolve), event.timestamp
-    match event.payload:
+    payload, at = event.payload, event.timestamp
+    if isinstance(payload, AttemptPayload):
+        return _of_attempt(state, workflow, payload, at, resolve)
+    run = RunOccasion(state, workflow, resolve)
+    match payload:
         case RunStarted():
             return [Moment(HookType.RUN_STARTED, 1, lambda: run_payloads.run_started(run))]
         case ResumeStarted():
@@ -99,8 +102,6 @@ def moments_after(
         case WaitResolved() | WaitDeadlineExceeded() as answer:
             gate = gates[answer.wait_id]
             return [Moment(HookType.WAIT_RESOLVED, 1, partial(run_payloads.wait_resolved, run, gate, answer, at))]
-        case AttemptPayload() as payload if ActivityId(payload.activity_id) in state.open:
-            return _of_attempt(state, workflow, payload, at, resolve)
         case _:
             return []
 
@@ -137,10 +138,11 @@ def _activities(node: NodeState) -> list[str]:
 def _of_attempt(
     state: RunState, workflow: Workflow, payload: AttemptPayload, at: int, resolve: Resolve
 ) -> list[Moment]:
-    attempt = state.open[ActivityId(payload.activity_id)]
+    moments, attempt = _MOMENTS.get(type(payload)), state.open.get(ActivityId(payload.activity_id))
+    if moments is None or attempt is None or attempt.component is None:
+        return []
     node = state.definition_of(attempt)
-    moments = _MOMENTS.get(type(payload))
-    if moments is None or attempt.component is None or not isinstance(node, SubagentNode | HostExecutorNode):
+    if not isinstance(node, SubagentNode | HostExecutorNode):
         return []
     here = Occasion(state, workflow, node, attempt, resolve)
     return moments(here, payload, at)

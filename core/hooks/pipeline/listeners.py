@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -126,9 +127,15 @@ class Audience:
         return (*self.deciding, *self.looking_on)
 
 
-def audience_of(listeners: Iterable[Listener], subject: Subject) -> Audience:
-    """Those of `listeners`, which are in order, whose `match` chooses the subject."""
-    chosen = [listener for listener in listeners if listener.matches(subject)]
+def audiences(listeners: Sequence[Listener]) -> Callable[[Subject], Audience]:
+    """Says, of a subject, which of the listeners of a point are asked about it: those whose `match` chooses it."""
+    if not any(listener.globs or listener.member.node_id for listener in listeners):
+        everybody = _audience(listeners)
+        return lambda subject: everybody
+    return cache(lambda subject: _audience([listener for listener in listeners if listener.matches(subject)]))
+
+
+def _audience(chosen: Sequence[Listener]) -> Audience:
     return Audience(
         tuple(listener for listener in chosen if listener.mode not in OBSERVING_MODES),
         tuple(listener for listener in chosen if listener.mode == "audit"),

@@ -23,7 +23,7 @@ class OpenedHooks:
 
     async def close(self) -> list[str]:
         """Give up what runs in the background and close the plugins, last opened first; what went wrong."""
-        await self.chain.background.drain(0)
+        await self.chain.close()
         problems = []
         for member in reversed(self.loaded):
             problems += await close(member)

@@ -30,20 +30,28 @@ class HookPayload(FrozenModel):
 
     schema_version: Literal[1]
     hook: str
+    """The name of the hook point."""
     run_id: str
     workflow_id: str
     node_id: str | None
+    """Null where it is about the run as a whole, like the next five."""
     activity_id: str | None
     attempt_id: str | None
     attempt: int | None
+    """From 1."""
     loop_iteration: int | None
+    """The round of the loop that the node is in, from 1."""
     item_index: int | None
+    """The item of the fan-out, from 0."""
     session_id: str
+    """The run id again, by the name that hooks of CLI agents look for."""
     request_id: str
     """The same when a hook is asked again after a crash, so that it can drop a repeat."""
     timestamp: str
+    """When what it tells of was recorded: ISO 8601, UTC; the same in a replay."""
     params: FrozenObject
     user_metadata: FrozenObject
+    """`metadata` of the workflow, over it that of the node, over both `--meta` of the run."""
     verdict: VerdictView | None
     """What the dispatch came to, for audit and fire_and_forget; null for hooks that decide."""
 
@@ -73,3 +81,4 @@ class ActionPayload(HookPayload):
 
     action_id: str
     action: Action
+    """What is asked of the agent or executor: as it was bound, or of a draw as it was really asked."""

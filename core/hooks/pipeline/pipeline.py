@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from hooks.definition.hook_points import HookType
 from hooks.events.payloads import HookDecided, HookSetMember
 from hooks.pipeline.dispatch import Dispatch, Json, RunSetting, Subject, Verdict
-from hooks.pipeline.listeners import Audience, Listener, audience_of, by_point, listeners_of
+from hooks.pipeline.listeners import Audience, Listener, audiences, by_point, listeners_of
 from hooks.pipeline.plugins import PluginSet, Registered, plugins_of
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Pipeline:
         self._resolve = resolve
         self._states = states or {}
         self._by_point = by_point(listener for member in members for listener in listeners_of(member))
-        self._matching: dict[tuple[str, Subject], Audience] = {}
+        self._audiences: dict[str, Callable[[Subject], Audience]] = {}
         self._opened: OpenedHooks | None = None
 
     async def open(self) -> None:
@@ -91,7 +91,7 @@ class Pipeline:
             )
             self._opened = opened
             self._by_point = by_point(opened.listeners)
-            self._matching.clear()
+            self._audiences.clear()
 
     async def drain(self, timeout_s: float = DRAIN_S) -> list[HookDecided]:
         """What hooks in the background have said, to be recorded; those that are not done in time are lost.
@@ -134,8 +134,7 @@ class Pipeline:
         return self._by_point.get(hook, ())
 
     def _audience(self, hook: str, subject: Subject) -> Audience:
-        key = (hook, subject)
-        found = self._matching.get(key)
-        if found is None:
-            found = self._matching[key] = audience_of(self._by_point.get(hook, ()), subject)
-        return found
+        at_point = self._audiences.get(hook)
+        if at_point is None:
+            at_point = self._audiences[hook] = audiences(self._by_point.get(hook, ()))
+        return at_point(subject)

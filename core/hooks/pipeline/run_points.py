@@ -15,8 +15,10 @@ class RunStartedPayload(HookPayload):
     point = HookType.RUN_STARTED
 
     initiator: str
+    """Who started the run."""
     working_directory: str
     workflow_file: str | None
+    """Null for a workflow that did not come from a file."""
 
 
 class RunResumedPayload(HookPayload):
@@ -53,8 +55,10 @@ class WaitPayload(HookPayload):
 
     wait_id: str
     stage: Literal["before", "after", "decision", "ask"]
+    """Before or after the work of a step, the end of a loop, or a question of hooks."""
     prompt: FrozenJson
     subject: FrozenJson
+    """What would be done."""
     digest: str
 
 

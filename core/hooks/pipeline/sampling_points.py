@@ -30,7 +30,7 @@ class SamplingPayload(ActionPayload):
 
 
 class SamplingLoopStartPayload(SamplingPayload):
-    """Before the first draw of a loop."""
+    """Before the first draw of a loop; a block lets none be made."""
 
     point = HookType.SAMPLING_LOOP_START
 
@@ -38,10 +38,11 @@ class SamplingLoopStartPayload(SamplingPayload):
     context: Context
     requirements: Frozen[Requirement]
     loop_budget: Annotated[int, Field(ge=1, le=MOST_DRAWS), Writable]
+    """How many draws there are at the most: 1 to 64."""
 
 
 class SamplingIterationPayload(SamplingPayload):
-    """After a draw was made and checked."""
+    """After a draw was made and checked; a block ends the loop."""
 
     point = HookType.SAMPLING_ITERATION
 
@@ -55,7 +56,7 @@ class SamplingIterationPayload(SamplingPayload):
 
 
 class SamplingRepairPayload(SamplingPayload):
-    """After a draw failed its checks and before the next one: what is to be different."""
+    """After a draw failed its checks and before the next one: what is to be different; a block ends the loop."""
 
     point = HookType.SAMPLING_REPAIR
 
@@ -69,7 +70,7 @@ class SamplingRepairPayload(SamplingPayload):
 
 
 class SamplingLoopEndPayload(SamplingPayload):
-    """After a loop: what was chosen, or why nothing was. `all_validations` has a list for each iteration."""
+    """After a loop, however it ended: what was chosen, or why nothing was; a block withholds the result."""
 
     point = HookType.SAMPLING_LOOP_END
 
@@ -77,11 +78,13 @@ class SamplingLoopEndPayload(SamplingPayload):
     success: bool
     iterations_used: int
     final_result: Output | None
+    """Of the draw that was chosen, else the best of those that failed; null if none was answered."""
     final_action: Action
     final_context: Context
     failure_reason: str | None
     all_results: Frozen[Output]
     all_validations: Frozen[Frozen[Validation]]
+    """A list for each iteration."""
 
 
 class GenerationPayload(ActionPayload):
@@ -90,10 +93,11 @@ class GenerationPayload(ActionPayload):
     generation_id: str
     purpose: Literal["draw", "judge"]
     agent: str
+    """Who is asked; of a judge, that agent and not the step's."""
 
 
 class GenerationPreCallPayload(GenerationPayload):
-    """Before an agent is asked: what exactly is sent."""
+    """Before an agent is asked, a judge too: what exactly is sent; a block ends the loop."""
 
     point = HookType.GENERATION_PRE_CALL
 
@@ -106,7 +110,7 @@ class GenerationPreCallPayload(GenerationPayload):
 
 
 class GenerationPostCallPayload(GenerationPayload):
-    """After an agent has answered."""
+    """After an agent has answered; a block ends the loop."""
 
     point = HookType.GENERATION_POST_CALL
 
@@ -134,18 +138,24 @@ class ValidationPayload(ActionPayload):
 
 
 class ValidationPreCheckPayload(ValidationPayload):
-    """Before an answer is checked."""
+    """Before an answer is checked; a block ends the loop."""
 
     point = HookType.VALIDATION_PRE_CHECK
 
     requirements: Annotated[Frozen[Requirement], Writable]
     target: Output
+    """The answer."""
     context: Context
     model_options: Annotated[FrozenObject, Writable]
+    """Of judges."""
 
 
 class ValidationPostCheckPayload(ValidationPayload):
-    """After an answer was checked; a hook may turn a verdict (`effective_passed`, and its `reason`), none else."""
+    """After an answer was checked; a block ends the loop.
+
+    Of `results`, a hook may turn `effective_passed` and its `reason`; none can be added, removed or moved. The counts
+    follow by themselves.
+    """
 
     point = HookType.VALIDATION_POST_CHECK
 

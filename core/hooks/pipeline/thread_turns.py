@@ -11,18 +11,18 @@ import threading
 import time
 from collections.abc import Sequence
 
-from hooks.callables import in_thread
 from hooks.pipeline.floor import Answer, Floor
+from hooks.pipeline.hook_threads import HookThreads
 from hooks.pipeline.python_hooks import PythonHook, milliseconds_since
 from hooks.pipeline.verdicts import HookFault
 
 
-async def ask_in_thread(hooks: Sequence[PythonHook], floor: Floor) -> None:
+async def ask_in_thread(hooks: Sequence[PythonHook], floor: Floor, threads: HookThreads) -> None:
     """Ask these synchronous hooks one after another in one thread, and in another one after each that overruns."""
     waiting = list(hooks)
     while waiting and not floor.is_over:
         turn = _Turn(waiting, floor)
-        await turn.take()
+        await turn.take(threads)
         waiting = waiting[turn.done :]
 
 
@@ -40,22 +40,20 @@ class _Turn:
         self._is_given_up = False
         self._asked_at = time.perf_counter()
 
-    async def take(self) -> None:
+    async def take(self, threads: HookThreads) -> None:
         """Return when every hook is done, one has overrun, or nobody else is to be asked."""
-        thread = in_thread(self._run)
+        job = threads.begin(self._run)
+        if job.is_done_at_once():
+            return
+        # From here on the run goes on while we wait.
+        self._floor.fix()
         try:
-            while not thread.done() and not self._is_given_up:
-                await asyncio.wait({thread}, timeout=self._time_left())
-                if not thread.done():
-                    self._give_up_if_overdue()
+            while not self._is_given_up and not await job.is_done_within(self._time_left()):
+                self._give_up_if_overdue()
         except asyncio.CancelledError:
             with self._lock:
                 self._is_given_up = True
             raise
-        if thread.done():
-            thread.result()
-        else:
-            thread.cancel()
 
     def _run(self) -> None:
         for hook in self._hooks:

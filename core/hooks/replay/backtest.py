@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from hooks.definition.graph import Graph, downstream
 from hooks.definition.hook_points import RULES, HookType
@@ -28,7 +28,17 @@ from hooks.pipeline.history import Moment, moments_after
 from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.subjects import subject_of
 
-Said: TypeAlias = Literal["same", "would_block", "would_ask", "would_change", "would_allow", "hook_error", "unknown"]
+Said: TypeAlias = Literal[
+    "same", "audit", "would_block", "would_ask", "would_change", "would_allow", "hook_error", "unknown"
+]
+
+
+class Audit(NamedTuple):
+    """The "no", or the question, of a hook that looks on."""
+
+    plugin: str
+    outcome: str
+    reason: str | None
 
 
 @dataclass(slots=True)
@@ -36,6 +46,7 @@ class Finding:
     """What the hooks would say at one point; `said` is `same` where that is what was said then.
 
     `changed` has, by field, the values before and after. `would_allow`: something was said then, and nothing now.
+    `audit`: only hooks that look on would say something.
     """
 
     seq: int
@@ -47,8 +58,8 @@ class Finding:
     reason: str | None = None
     code: str | None = None
     changed: dict[str, tuple[Json, Json]] = field(default_factory=dict)
-    would_block: list[str] = field(default_factory=list)
-    """What audit hooks would have said: `plugin: reason`."""
+    audits: list[Audit] = field(default_factory=list)
+    """What hooks that look on would have said, beside `said`."""
     assumed: bool = False
 
     @property
@@ -69,8 +80,14 @@ class Totals:
     def count(self, finding: Finding) -> None:
         self.findings[finding.said] = self.findings.get(finding.said, 0) + 1
         if finding.plugin is not None and finding.said != "same":
-            of_plugin = self.by_plugin.setdefault(finding.plugin, {})
-            of_plugin[finding.said] = of_plugin.get(finding.said, 0) + 1
+            self._count_of(finding.plugin, finding.said)
+        if finding.said != "same":
+            for audit in finding.audits:
+                self._count_of(audit.plugin, "audit")
+
+    def _count_of(self, plugin: str, said: Said) -> None:
+        of_plugin = self.by_plugin.setdefault(plugin, {})
+        of_plugin[said] = of_plugin.get(said, 0) + 1
 
 
 _ASKED_BEFORE = frozenset({HookType.GENERATION_PRE_CALL, HookType.VALIDATION_PRE_CHECK})
@@ -116,8 +133,7 @@ class Backtest:
         self._open: dict[_Key, _Opened] = {}
         self._said_before: dict[_Key, tuple[int, HookDecided]] = {}
         """What was said of a call or a check then: it stands before the event that permits or tells it."""
-        self._differences: list[tuple[Finding, set[str]]] = []
-        """What was found, with the nodes downstream; some may turn out to be the same."""
+        self._subjects: dict[tuple[str | None, str | None], Subject] = {}
         self.totals = Totals()
 
     async def findings(self, events: Iterable[Event]) -> list[Finding]:
@@ -137,7 +153,9 @@ class Backtest:
         found.sort(key=lambda finding: finding.seq)
         for finding in found:
             self.totals.count(finding)
-        return [finding for finding in found if finding.said != "same"]
+        differences = [finding for finding in found if finding.said != "same"]
+        _mark_assumed(differences, self._state)
+        return differences
 
     async def _ask(self, event: Event, moment: Moment) -> Sequence[Finding]:
         subject = self._subject(event, moment)
@@ -173,20 +191,21 @@ class Backtest:
         if verdict.decided is None:
             return []
         finding = _finding(event, moment, subject, verdict)
-        finding.assumed = self._is_assumed(finding)
         follows = [*self._only_there(event, moment, finding)]
         self._open[key] = _Opened(finding, verdict, follows)
         if finding.said == "same":
-            return [finding] if finding.would_block else []
-        self._note_difference(finding)
-        return [finding, *follows]
+            return []
+        return [finding] if finding.said == "audit" else [finding, *follows]
 
     def _subject(self, event: Event, moment: Moment) -> Subject:
         node_id = getattr(event.payload, "node_id", None) or None
-        subject = subject_of(self._workflow, self._state, node_id)
-        if moment.agent is None or moment.agent == subject.agent:
-            return subject
-        return Subject(subject.workflow, subject.node_id, subject.component_type, agent=moment.agent)
+        key = (node_id, moment.agent)
+        if key not in self._subjects:
+            subject = subject_of(self._workflow, self._state, node_id)
+            if moment.agent is not None and moment.agent != subject.agent:
+                subject = Subject(subject.workflow, subject.node_id, subject.component_type, agent=moment.agent)
+            self._subjects[key] = subject
+        return self._subjects[key]
 
     def _compare(self, seq: int, decided: HookDecided) -> Iterator[Finding]:
         """What was said then, at a point the hooks have been asked about: the same is no difference, and nothing is."""
@@ -197,12 +216,14 @@ class Backtest:
             self._said_before[key] = (seq, decided)
             return
         opened = self._open.pop(key, None)
+        if (opened is None or opened.verdict.outcome == "allow") and decided.verdict != "allow":
+            yield self._would_allow(seq, decided)
         if opened is None:
-            if decided.verdict != "allow":
-                yield self._would_allow(seq, decided)
             return
-        verdict = opened.verdict
+        verdict, is_noted = opened.verdict, opened.finding.said == "audit"
         if decided.verdict == verdict.outcome and _changes(decided, self._resolve) == dict(verdict.changes):
+            if is_noted and _audits(decided) != opened.finding.audits:
+                return
             for finding in (opened.finding, *opened.follows):
                 finding.said = "same"
 
@@ -219,23 +240,7 @@ class Backtest:
 
     def _would_allow(self, seq: int, decided: HookDecided) -> Finding:
         point, said_then = HookType(decided.hook), f"was: {decided.verdict}"
-        finding = Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
-        finding.assumed = self._is_assumed(finding)
-        self._note_difference(finding)
-        return finding
-
-    # ---- after a difference ----------------------------------------------------------------------------------------
-
-    def _is_assumed(self, finding: Finding) -> bool:
-        return any(
-            (finding.activity_id is not None and finding.activity_id == earlier.activity_id) or finding.node_id in after
-            for earlier, after in self._differences
-            if earlier.said != "same" and earlier.seq <= finding.seq
-        )
-
-    def _note_difference(self, finding: Finding) -> None:
-        after = set() if finding.node_id is None else _downstream(self._state, finding.node_id)
-        self._differences.append((finding, after))
+        return Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
 
     def _only_there(self, event: Event, moment: Moment, finding: Finding) -> Iterator[Finding]:
         """What only the other way would reach: a step that is stopped fails, and its hooks would hear of it."""
@@ -244,6 +249,22 @@ class Backtest:
             return
         if self._pipeline.listens(failed, subject_of(self._workflow, self._state, finding.node_id)):
             yield Finding(event.seq, failed, finding.node_id, finding.activity_id, "unknown", assumed=True)
+
+
+def _mark_assumed(differences: Iterable[Finding], state: RunState) -> None:
+    """Mark what comes after another difference in its activity, or in what depends on it; in the order of the log."""
+    activities: set[str] = set()
+    nodes: set[str] = set()
+    for finding in differences:
+        if finding.activity_id in activities or finding.node_id in nodes:
+            finding.assumed = True
+        if finding.said == "audit":
+            continue  # nothing would have gone another way
+        if finding.activity_id is not None:
+            activities.add(finding.activity_id)
+        # What is downstream of a node that is there already is there, too.
+        if finding.node_id is not None and finding.node_id not in nodes:
+            nodes |= _downstream(state, finding.node_id)
 
 
 def _downstream(state: RunState, node_id: str) -> set[str]:
@@ -285,6 +306,9 @@ def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -
             changed[name] = (before, change.after)
     if said == "would_block" and not RULES[moment.point].can_block:
         said = "same"
+    audits = _audits(verdict.decided)
+    if said == "same" and audits:
+        said = "audit"
     return Finding(
         seq=event.seq,
         point=moment.point,
@@ -295,12 +319,16 @@ def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -
         reason=None if first is None else first.reason,
         code=None if first is None else first.code,
         changed=changed,
-        would_block=[
-            f"{each.plugin}: {each.reason}"
-            for each in verdict.decided.decisions
-            if each.outcome in ("would_block", "would_ask")
-        ],
+        audits=audits,
     )
+
+
+def _audits(decided: HookDecided) -> list[Audit]:
+    return [
+        Audit(each.plugin, each.outcome, each.reason)
+        for each in decided.decisions
+        if each.outcome in ("would_block", "would_ask")
+    ]
 
 
 def _changes(decided: HookDecided, resolve: Callable[[Json], Json]) -> dict[str, Any]:

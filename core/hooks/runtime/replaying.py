@@ -37,6 +37,11 @@ class Backtested:
     totals: Totals
 
     @property
+    def differs(self) -> bool:
+        """Something would be otherwise; what hooks that look on would say makes no difference."""
+        return any(finding.said != "audit" for finding in self.findings)
+
+    @property
     def stops(self) -> bool:
         """Something that went on would now be blocked, or wait for a person."""
         return any(finding.stops for finding in self.findings)
