@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     from hooks.runtime.replaying import Backtested as Backtested
     from hooks.runtime.replaying import backtest_run as backtest_run
     from hooks.runtime.replaying import replay_run as replay_run
+    from hooks.runtime.rerunning import start_rerun as start_rerun
     from hooks.runtime.runs import OpenRun as OpenRun
     from hooks.runtime.runs import open_existing as open_existing
     from hooks.runtime.runs import start_run as start_run
@@ -257,6 +258,7 @@ _DEFINED_IN = {
     "run_loop": "hooks.runtime.embedding",
     "run_tick": "hooks.runtime.embedding",
     "sample": "hooks.runtime.sampling_loop",
+    "start_rerun": "hooks.runtime.rerunning",
     "start_run": "hooks.runtime.runs",
     "verify_run": "hooks.storage.verify",
     "watch_run": "hooks.runtime.watching",

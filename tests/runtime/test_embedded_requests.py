@@ -14,6 +14,7 @@ import hooks
 from hooks import DispatchContext, DispatchOutcome, Succeeded, WorkflowExecutionHooks
 from hooks.definition.model import CommandAgent, Gate, HostExecutorNode, SubagentNode
 from hooks.errors import NotFoundError, RefusedError
+from hooks.testing import Recorded, events
 from tests.runtime.runs import Runs, agent_step, statuses
 
 BROKEN = CommandAgent(name="broken", argv=["false"])
@@ -135,3 +136,18 @@ def test_what_failed_is_tried_again_by_a_program(runs: Runs) -> None:
     report = asyncio.run(hooks.retry(runs.directory, "a", implementation=own))
 
     assert report.output() == {"a": "hello"}
+
+
+def test_a_program_begins_a_run_again_in_the_middle(runs: Runs) -> None:
+    runs.run(agent_step("a", "first"), agent_step("b", "${a.output}!", depends=["a"]))
+    origin = hooks.read_run(runs.directory)
+
+    async def main() -> hooks.RunReport:
+        with hooks.start_rerun(origin, "b", initiator="ann", run_id="again") as run:
+            return await hooks.run_loop(run, implementation=Told(runs))
+
+    report = asyncio.run(main())
+
+    assert report.output() == {"b": "first!"}
+    again = Recorded(report.view.directory)
+    assert [started.node_id for started in again.all(events.ComponentStarted)] == ["b"]

@@ -248,6 +248,7 @@ async def a_program(here: Path, plugins: Sequence[Registered]) -> None:
     assert_type(await hooks.reject(directory, comment="no"), RunReport)
     assert_type(await hooks.resolve(directory, "send", "done", output={"id": 7}), RunReport)
     assert_type(await hooks.retry(directory, implementation=Most()), RunReport)
+    assert_type(hooks.start_rerun(hooks.read_run(directory), "send", initiator="me", repeat_effects=True), OpenRun)
 
 
 def looking(directory: RunDirectory) -> None:
