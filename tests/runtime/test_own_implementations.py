@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -22,6 +22,7 @@ from hooks import (
     Succeeded,
     WorkflowExecutionHooks,
 )
+from hooks.runtime import driving, step
 from hooks.testing import FakeClock, ScriptedAgent, WorkflowRun, events, run_workflow
 
 DRAFT = """
@@ -336,3 +337,39 @@ def test_what_it_raises_while_it_makes_ready_is_the_users_fault_and_nothing_was_
     assert run.status == "failed"
     assert [failed.error.error_message for failed in run.all(events.NodeFailed)] == ["mail needs `subject`"]
     assert run.all(events.EffectAttempted) == []
+
+
+class Deaf(Own):
+    """Never comes back from anything it is asked because of a cancel."""
+
+    async def recover_dangling_effects(self, log: EffectLog, snapshot: RunState) -> RecoveryResult:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody wakes it")
+
+    async def end_leftovers(self, ctx: DispatchContext, node: SubagentNode | HostExecutorNode) -> None:
+        await asyncio.Event().wait()
+
+    async def on_activities_cancelled(self, activity_ids: Sequence[str], node_ids: Sequence[str], run_id: str) -> None:
+        await asyncio.Event().wait()
+
+
+def test_a_cancel_does_not_wait_for_ever_for_what_never_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (step, driving):
+        monkeypatch.setattr(module, "MOMENT_MS", 10)
+    run, _ = begun(SEND)
+
+    report = asyncio.run(hooks.cancel(run.directory, grace_ms=1, implementation=Deaf()))
+
+    assert report.status.exit_code == 10
+
+
+def test_recovery_is_not_asked_about_an_effect_whose_input_is_not_what_was_hashed() -> None:
+    run, _ = begun(SEND)
+    [sidecar] = run.directory.attempts.glob("*/effect-input.json")
+    sidecar.write_text("{}")
+    own = Recovering(0, lambda log: log.done(log.dangling[0], "sent"))
+
+    report = asyncio.run(hooks.recover(run.directory, implementation=own))
+
+    assert report.status.status == "in_doubt"
+    assert own.asked == []

@@ -29,6 +29,7 @@ from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.reading import RunView
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.runs import OpenRun, recorder_of
+from hooks.runtime.step import MOMENT_MS
 from hooks.runtime.supervision import Interruption
 from hooks.runtime.work_engine import LocalWorkEngine
 from hooks.secrets import Masker
@@ -226,7 +227,8 @@ def _context(
 ) -> RunContext:
     async def tell_cancelled(activity_ids: Sequence[str], node_ids: Sequence[str]) -> None:
         try:
-            await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
+            async with asyncio.timeout(max(run.grace_ms, MOMENT_MS) / 1000):
+                await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
         except Exception as error:  # noqa: BLE001 - told at least once; what it makes of it cannot undo the cancel
             tell_on_stderr(f"on_activities_cancelled failed: {type(error).__name__}: {error}")
 

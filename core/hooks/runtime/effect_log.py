@@ -14,7 +14,7 @@ from hooks.events.payloads import EffectAttempted, ErrorClass, ErrorInfo, Reconc
 from hooks.ids import ActivityId, attempt_directory
 from hooks.jsonio import check
 from hooks.kernel.state import AttemptState
-from hooks.runtime.attempt_files import read_effect_input
+from hooks.runtime.attempt_files import EffectInput, read_effect_input
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.step_errors import step_error
 
@@ -35,17 +35,17 @@ class EffectLog:
 
     @property
     def dangling(self) -> Sequence[EffectAttempted]:
-        """Effects that were permitted, have no known outcome, and are neither under way nor left to a person."""
+        """Effects that were permitted, have no known outcome, and are neither under way nor left to a person.
+
+        One whose effect-input.json is missing, or is not what was hashed, is left to a person.
+        """
         return [attempt.effect for attempt in self._dangling() if attempt.effect is not None]
 
     def input_of(self, effect: EffectAttempted) -> Any:
-        """Its canonical input, secrets not filled in. Raises ValueError where effect-input.json is not what was hashed:
-        nobody may be asked about such an effect."""
-        attempt = self._attempt(effect)
-        directory = self._attempts_directory / attempt_directory(attempt.activity_id, attempt.number)
-        effect_input, problem = read_effect_input(directory, effect.input_hash)
+        """Its canonical input, secrets not filled in."""
+        effect_input = self._sidecar(self._attempt(effect), effect)
         if effect_input is None:
-            raise ValueError(f"The effect-input.json of {effect.attempt_id} cannot be used: {problem}.")
+            raise ValueError(f"The effect-input.json of {effect.attempt_id} cannot be used.")
         return effect_input.input
 
     def done(self, effect: EffectAttempted, output: Any = None, *, evidence: Any = None) -> None:
@@ -101,4 +101,10 @@ class EffectLog:
             attempt
             for attempt in self._recorder.state.open.values()
             if attempt.is_dangling and not attempt.is_in_doubt and not self._is_under_way(attempt.activity_id)
+            # Of one whose input is not what was hashed nobody can say what was permitted: a person is asked.
+            if attempt.effect is not None and self._sidecar(attempt, attempt.effect) is not None
         ]
+
+    def _sidecar(self, attempt: AttemptState, effect: EffectAttempted) -> EffectInput | None:
+        directory = self._attempts_directory / attempt_directory(attempt.activity_id, attempt.number)
+        return read_effect_input(directory, effect.input_hash)[0]

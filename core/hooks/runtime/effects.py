@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -124,7 +125,8 @@ class _Performance:
             await self._record_result(outcome="in_doubt", reason="MissingSecret")
             return
         attempt.use(filled)
-        await self._recover_once()
+        with suppress(TimeoutError):
+            await attempt.in_moment(self._recover_once())
         if attempt.state.is_dangling and not attempt.state.is_in_doubt:
             await self._reconcile_once(effect_input.input, filled.input)
 
@@ -199,6 +201,8 @@ class _Performance:
         except (StorageError, NothingMore, StepError, WorkStopped, asyncio.CancelledError):
             raise
         except Exception as error:
+            # Whatever an implementation raises when it is asked about an effect: the attempt cannot end before that of
+            # the effect is known, and nobody here can tell.
             if not attempt.state.is_dangling:
                 raise
             await self._doubt(error_of_exception(error).error_message)

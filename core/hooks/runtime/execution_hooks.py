@@ -217,4 +217,7 @@ class WorkflowExecutionHooks(ABC):
     async def on_activities_cancelled(  # noqa: B027 - to override it is optional
         self, activity_ids: Sequence[str], node_ids: Sequence[str], run_id: str
     ) -> None:
-        """Called after the cancel events are durable, at least once; an error is told and never fatal."""
+        """Called after the cancel events are durable, at least once, with the ids of what they ended.
+
+        Told too late to keep a cancel from ending: an error is said on stderr, and it has the run's grace.
+        """

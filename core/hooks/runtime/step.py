@@ -161,10 +161,15 @@ class Step:
             return Failed("OutcomeUnknown", "manual", "Nothing is known of how this ended.", "unknown")
         return outcome
 
+    async def in_moment(self, work: Coroutine[Any, Any, T]) -> T:
+        """What a cancel waits for has the grace, and a moment at least. Raises TimeoutError."""
+        async with asyncio.timeout(max(self.grace_ms, MOMENT_MS) / 1000):
+            return await work
+
     async def end_leftovers(self) -> None:
         """End what a driver that is gone had begun and nobody wants any more, wherever it goes on."""
         try:
-            await self.run.implementation.end_leftovers(self.context(), self.node)
+            await self.in_moment(self.run.implementation.end_leftovers(self.context(), self.node))
         except Exception as error:  # noqa: BLE001 - what it makes of it cannot keep the rest from being ended
             self.run.tell(f"{self.state.node_id}: end_leftovers failed: {describe_exception(error)}")
         await self.end_processes()
