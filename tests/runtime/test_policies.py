@@ -24,7 +24,8 @@ def policy(tmp_path: Path, *points: str, answer: Any = None, name: str = "policy
     """A command hook that keeps every payload it gets in `<name>.seen` and answers with `answer`."""
     script = tmp_path / f"{name}.sh"
     script.write_text(
-        f"cat >> {tmp_path}/{name}.seen\necho >> {tmp_path}/{name}.seen\n"
+        # In one write: those who observe are asked side by side.
+        f"payload=$(cat)\nprintf '%s\\n' \"$payload\" >> {tmp_path}/{name}.seen\n"
         + (f"cat <<'ANSWER'\n{json.dumps(answer)}\nANSWER\n" if answer is not None else "")
     )
     return HookEntry(
