@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -18,6 +19,7 @@ from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
+from hooks_cli.collecting import told_to_collector
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import (
     TimedOutError,
@@ -55,9 +57,15 @@ class Manner:
 
 
 def move(
-    run: OpenRun, deadline: Deadline, *, quiet: bool, one_pass: bool = False, stays_at_gates: bool = False
+    run: OpenRun,
+    deadline: Deadline,
+    *,
+    quiet: bool,
+    one_pass: bool = False,
+    stays_at_gates: bool = False,
+    otlp: bool = False,
 ) -> RunReport:
-    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes.
+    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes. With `otlp` send its spans.
 
     What Python hooks, agents and executors print goes to stderr as well: stdout is for what the run comes to.
     """
@@ -70,7 +78,7 @@ def move(
         for wait in run.state.waits.values():
             say(f"  {place_of_gate(wait.created)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    with stdout_kept_for_results():
+    with stdout_kept_for_results(), told_to_collector(run) if otlp else nullcontext():
         return drive(
             run,
             one_pass=one_pass,

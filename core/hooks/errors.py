@@ -4,6 +4,7 @@
     ├── UsageError (2)            the command's words are off
     │   ├── DefinitionError       a workflow, config or params file has problems; all of them at once
     │   └── RunIdTakenError       there is a run of this id already
+    ├── CollectorError (1)        what spans are sent to does not take them
     ├── HookBlockedError (3)      PluginViolationError: a hook said no
     ├── RunLockedError (6)        another driver holds the run
     ├── RunCopiedError (6)        the directory is not the one its driver wrote
@@ -93,6 +94,18 @@ class RunIdTakenError(UsageError):
             f"There is a run {run_id} already.",
             fix=f"Choose another `--run-id`, or go on with that one: `hooks recover {run_id}`.",
             run=run_id,
+        )
+
+
+class CollectorError(HooksError):
+    """Spans could not be sent; the run they are of has nothing to do with it."""
+
+    exit_code = 1
+
+    def __init__(self, endpoint: str, reason: str) -> None:
+        super().__init__(
+            f"The collector at {endpoint} did not take the spans: {reason}.",
+            fix="Correct `--endpoint` or the OTEL_EXPORTER_OTLP_* variables; or write them to a file with `-o FILE`.",
         )
 
 

@@ -16,6 +16,7 @@ from hooks.runtime.rerunning import start_rerun
 from hooks.runtime.runs import OpenRun
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
+from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, finish, move, tell_warning
@@ -53,6 +54,7 @@ def rerun(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -95,7 +97,7 @@ def rerun(
         say(opened.run_id)
         if not quiet and not as_json:
             say(f"  taken over from {origin.run_id}: {', '.join(_taken_over(opened)) or 'nothing'}")
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted))
 
 

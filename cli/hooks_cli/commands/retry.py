@@ -9,6 +9,7 @@ from hooks.runtime.runs import reopen_run
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, move, move_each
 from hooks_cli.options import (
@@ -38,6 +39,7 @@ def retry(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -54,7 +56,7 @@ def retry(
             if not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)
-            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         return move_each([directory], try_again, Manner("hooks.retry/1", as_json, deadline, accepted))

@@ -14,6 +14,7 @@ from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks.runtime.user import user_name
+from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, finish, move, tell_warning
@@ -70,6 +71,7 @@ def run(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
     until: Annotated[str | None, typer.Option("--until", hidden=True)] = None,
@@ -128,7 +130,7 @@ def run(
         ) as opened,
     ):
         say(opened.run_id)
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
 
 

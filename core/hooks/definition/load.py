@@ -56,6 +56,7 @@ _KEYS = Keys(
     },
 )
 _MOST_VERSION = 2**53
+_BEGINNING = "write it: a workflow begins with `workflow_id:` and has `nodes:`"
 
 OF_THE_PROGRAM = "program"
 """The kind of an agent that whoever drives the run performs."""
@@ -81,7 +82,7 @@ def load_workflow(
     order of place.
     """
     data = read_file(source) if text is None else text
-    origin, root = read_source(data, name or str(source))
+    origin, root = read_source(data, name or str(source), _BEGINNING)
     origin.base = source.absolute().parent if check_files else None
     fields = read_fields(origin, root, _KEYS, "the workflow")
     loader = None

@@ -26,6 +26,7 @@ from hooks.storage.blobs import BlobStore
 from hooks.storage.locks import LockHolder
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory, read_workflow
+from hooks.storage.verify import Finding, verify_run
 
 
 class Folding:
@@ -52,7 +53,7 @@ class Folding:
     @property
     def state(self) -> RunState:
         if self._state is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
+            raise self._directory.no_events()
         return self._state
 
     def has_ended(self) -> bool:
@@ -62,7 +63,7 @@ class Folding:
     @property
     def definition(self) -> Workflow:
         if self._definition is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1, byte=0)
+            raise self._directory.no_events()
         return self._definition
 
 
@@ -71,6 +72,14 @@ def definition_of(directory: RunDirectory, first: Event) -> Workflow:
     if not isinstance(first.payload, RunCreated):
         raise CorruptRunError("the log does not begin with runCreated", file=str(directory.log), line=1)
     return workflow_from_json(read_workflow(directory, first.payload))
+
+
+def definition_in(directory: RunDirectory) -> Workflow:
+    """The definition a run began with. Raises CorruptRunError."""
+    first = directory.first_event()
+    if first is None:
+        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
+    return definition_of(directory, first)
 
 
 def state_before(directory: RunDirectory, definition: Workflow) -> RunState:
@@ -114,8 +123,14 @@ class RunView:
 
 
 def read_events(directory: RunDirectory) -> Iterator[Event]:
-    """The committed events of a run, in order and in bounded memory. Raises CorruptRunError at damage."""
-    return LogReader(directory.log).stream()
+    """The committed events of a run, in order and in bounded memory.
+
+    Raises CorruptRunError at damage, and a log without an event is that.
+    """
+    reader = LogReader(directory.log)
+    yield from reader.stream()
+    if reader.run_id is None:
+        raise directory.no_events()
 
 
 def read_run(directory: RunDirectory) -> RunView:
@@ -129,3 +144,14 @@ def read_run(directory: RunDirectory) -> RunView:
     for event in read_events(directory):
         folding.receive(event)
     return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
+
+
+def check_run(directory: RunDirectory) -> list[Finding]:
+    """What of a run is not as it was written; else what is no history that a run can have."""
+    findings = verify_run(directory)
+    if not any(finding.severity == "damage" for finding in findings):
+        try:
+            read_run(directory)
+        except CorruptRunError as error:
+            findings.append(Finding("damage", error.file, error.reason, line=error.line, byte=error.byte))
+    return findings

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow
-from hooks.errors import CorruptRunError
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember
 from hooks.kernel.state import RunState
@@ -125,9 +124,7 @@ class _Rules:
 def _opened(directory: RunDirectory) -> tuple[Iterator[Event], Workflow, Path]:
     """The events of a run, its definition, and the directory that hook commands run in: its own, if that is there."""
     events = read_events(directory)
-    first = next(events, None)
-    if first is None:
-        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
+    first = next(events)
     definition = definition_of(directory, first)
     there = Path(getattr(first.payload, "working_directory", "."))
     return chain([first], events), definition, there if there.is_dir() else directory.path
