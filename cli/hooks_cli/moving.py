@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from hooks.errors import HooksError, Problem, RunLockedError
 from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.meant import place_of_gate
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
 from hooks.storage.inbox import has_requests
@@ -30,7 +31,7 @@ from hooks_cli.failures import (
     worst,
 )
 from hooks_cli.render.documents import now_ms, unreadable_document
-from hooks_cli.render.gates import answers_text, gate_name, gate_terms
+from hooks_cli.render.gates import answers_text, gate_terms
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.stopping import stopping_text
@@ -75,7 +76,7 @@ def move(
 
     if stays_at_gates and not quiet:
         for wait in run.state.waits.values():
-            say(f"  {gate_name(wait)}: waits for a person{gate_terms(wait.created)}")
+            say(f"  {place_of_gate(wait.created)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
     with stdout_kept_for_results(), told_to_collector(run) if otlp else nullcontext():
         return drive(

@@ -9,6 +9,8 @@
     ├── RunLockedError (6)        another driver holds the run
     ├── RunCopiedError (6)        the directory is not the one its driver wrote
     ├── NotFoundError (7)         no such run or node, or several
+    ├── RefusedError (7)          the run has answered a request, and the answer is no
+    ├── QueuedError (8)           nobody has answered a request yet; it is durable
     ├── InDoubtError (10)         only a person can say what became of an effect
     ├── CorruptRunError (9)       the log or a file beside it is not what was written
     └── StorageError (74)         the disk said no
@@ -151,6 +153,18 @@ class NotFoundError(HooksError):
     """No such run, node or gate; or several where one is needed."""
 
     exit_code = 7
+
+
+class RefusedError(HooksError):
+    """The run has answered the request, and the answer is no: too late, answered by another, not allowed."""
+
+    exit_code = 7
+
+
+class QueuedError(HooksError):
+    """The request is durable and nobody has answered it yet; the run's driver will."""
+
+    exit_code = 8
 
 
 class CorruptRunError(HooksError):

@@ -31,6 +31,7 @@ MAY_IMPORT = {
     "sampling": {"definition", "expressions"},
     "telemetry": {"definition", "events"},
     "replay": {"definition", "events", "kernel", "pipeline", "storage"},
+    "testing": {"agents", "definition", "events", "kernel", "pipeline", "runtime", "storage"},
     "runtime": {
         "agents",
         "definition",
@@ -48,7 +49,18 @@ MAY_IMPORT = {
 }
 """What each package of core/hooks may import."""
 
-FOR_ALL = {"blotting", "callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
+FOR_ALL = {
+    "blotting",
+    "callables",
+    "clock",
+    "entry_points",
+    "errors",
+    "ids",
+    "jsonio",
+    "regular_files",
+    "secrets",
+    "times",
+}
 CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "replay", "runtime", "storage", "telemetry"}
 PURE = {"expressions", "kernel", "sampling"}
 IMPURE_MODULES = {

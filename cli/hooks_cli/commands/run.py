@@ -13,6 +13,7 @@ from hooks.definition.model import Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
+from hooks.runtime.user import user_name
 from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
@@ -32,7 +33,6 @@ from hooks_cli.options import (
 from hooks_cli.render.node_documents import performed_by
 from hooks_cli.render.plan_page import plan_page
 from hooks_cli.render.streams import emit, emit_json, say
-from hooks_cli.user import user_name
 
 
 def run(

@@ -6,12 +6,17 @@ with start_run(workflow, {}, runs_dir=…, …) as run:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from hooks.clock import Clock
 from hooks.events.envelope import Event
+from hooks.pipeline.plugins import Registered
 from hooks.runtime.driving import RunReport, drive_async
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
-from hooks.runtime.runs import OpenRun, open_existing
+from hooks.runtime.meant import meant_to_retry
+from hooks.runtime.reading import read_run
+from hooks.runtime.runs import OpenRun, open_existing, reopen_run
+from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory
 
 
@@ -20,16 +25,23 @@ async def run_loop(
     *,
     implementation: WorkflowExecutionHooks | None = None,
     stays_at_gates: bool = False,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Drive a run until it ends, waits for a person, or is in doubt.
 
-    `implementation` performs its work instead of the workflow's own agents and executors; `on_event` is told of each
-    event once it is durable. Cancelled, it lets go as if the process had been killed: the run can be recovered. Raises
+    `implementation` performs its work instead of the workflow's own agents and executors; `plugins` are hooks of this
+    program (functions, Plugin classes), asked after those of the run; `on_event` is told of each event once it is
+    durable. Cancelled, it lets go as if the process had been killed: the run can be recovered. Raises
     StorageError when the log cannot be written.
     """
     return await drive_async(
-        run, implementation=implementation, stays_at_gates=stays_at_gates, on_event=on_event, handle_signals=False
+        run,
+        implementation=implementation,
+        stays_at_gates=stays_at_gates,
+        plugins=plugins,
+        on_event=on_event,
+        handle_signals=False,
     )
 
 
@@ -37,10 +49,37 @@ async def run_tick(
     run: OpenRun,
     *,
     implementation: WorkflowExecutionHooks | None = None,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """One pass: what can start is started and awaited, and nothing is slept for. Raises as `run_loop` does."""
-    return await drive_async(run, one_pass=True, implementation=implementation, on_event=on_event, handle_signals=False)
+    return await drive_async(
+        run, one_pass=True, implementation=implementation, plugins=plugins, on_event=on_event, handle_signals=False
+    )
+
+
+async def retry(
+    directory: RunDirectory,
+    node: str | None = None,
+    *,
+    by: str | None = None,
+    implementation: WorkflowExecutionHooks | None = None,
+    stays_at_gates: bool = False,
+    max_concurrency: int | None = None,
+    plugins: Sequence[Registered] = (),
+    on_event: Callable[[Event], None] | None = None,
+) -> RunReport:
+    """Try again what failed, was blocked or was cancelled in a finished run, or only `node`, and what comes after it.
+
+    What succeeded stays, and no effect that was done is done again. `by` is who asks for it, by default the user of the
+    system. Raises InDoubtError while an effect is in doubt, UsageError for a run with nothing to try again,
+    NotFoundError for such a node.
+    """
+    nodes = [] if node is None else [meant_to_retry(read_run(directory), node)]
+    with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=max_concurrency) as run:
+        return await run_loop(
+            run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
+        )
 
 
 async def recover(
@@ -48,9 +87,14 @@ async def recover(
     *,
     implementation: WorkflowExecutionHooks | None = None,
     take_over: bool = False,
+    stays_at_gates: bool = False,
+    clock: Clock | None = None,
+    plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Go on with a run whose driver is gone, to the same end. `take_over` as of `open_existing`, which says what this
     raises where the run is another's, copied or damaged."""
-    with open_existing(directory, take_over=take_over) as run:
-        return await run_loop(run, implementation=implementation, on_event=on_event)
+    with open_existing(directory, take_over=take_over, clock=clock) as run:
+        return await run_loop(
+            run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
+        )

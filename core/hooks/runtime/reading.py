@@ -6,7 +6,7 @@ Nothing here needs what driving a run needs (no event loop, no agents, no hooks)
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,6 +87,10 @@ def state_before(directory: RunDirectory, definition: Workflow) -> RunState:
     return initial_state(RunId(directory.logged_run_id()), graph_of(definition))
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class RunView:
     """A run as it stands, for looking at. `holder` is the process that drives it, if there is one."""
@@ -96,6 +100,8 @@ class RunView:
     state: RunState
     holder: LockHolder | None
     blobs: BlobStore
+    now_ms: Callable[[], int] = _now_ms
+    """What time it is, where the run is looked at by another clock than the machine's."""
 
     @property
     def run_id(self) -> RunId:
@@ -104,7 +110,7 @@ class RunView:
     @property
     def status(self) -> RunStatus:
         """What the run is called now: a deadline that has passed makes a run pending that was waiting."""
-        now = self.state.now(time.time_ns() // 1_000_000)
+        now = self.state.now(self.now_ms())
         return run_status(self.state, driver_is_alive=self.holder is not None, now=now)
 
     def output(self) -> dict[str, Any]:
