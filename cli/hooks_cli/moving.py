@@ -30,12 +30,13 @@ from hooks_cli.failures import (
     warning_text,
     worst,
 )
+from hooks_cli.hosting import hosting_python
 from hooks_cli.render.documents import now_ms, unreadable_document
 from hooks_cli.render.gates import answers_text, gate_terms
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.stopping import stopping_text
-from hooks_cli.render.streams import emit_result, say, stdout_kept_for_results
+from hooks_cli.render.streams import emit_result, say
 
 Move: TypeAlias = Callable[[RunDirectory], RunReport]
 
@@ -78,7 +79,7 @@ def move(
         for wait in run.state.waits.values():
             say(f"  {place_of_gate(wait.created)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    with stdout_kept_for_results(), told_to_collector(run) if otlp else nullcontext():
+    with hosting_python(), told_to_collector(run) if otlp else nullcontext():
         return drive(
             run,
             one_pass=one_pass,

@@ -19,11 +19,12 @@ from hooks.pipeline.trial import try_hook
 from hooks.pipeline.verdicts import HookFault
 from hooks.storage.run_directory import find_run
 from hooks_cli.failures import EXIT_CODES
+from hooks_cli.hosting import hosting_python
 from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.policies import Policies, declared_policies, named
 from hooks_cli.recorded_payloads import Recorded, RecordedPayload, recorded_payloads
 from hooks_cli.render.policies import listing_document, listing_text, trial_document, trial_text
-from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal, stdout_kept_for_results
+from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal
 
 HooksFiles = Annotated[list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file.")]
 _EXIT = {"block": 3, "ask": 4, "would_block": 3, "would_ask": 4, "error": 1, "ignored_error": 1}
@@ -52,7 +53,7 @@ def list_(
     With where each comes from, and what is wrong with it. Those of the workflow FILE, of the configs and of --hooks.
     """
     policies = declared_policies(file, hooks or ()) if run is None else _pinned(run, runs_dir)
-    with stdout_kept_for_results():
+    with hosting_python():
         document = asyncio.run(listing_document(policies))
     if as_json:
         emit_json(document)
@@ -87,7 +88,7 @@ def try_(
         raise UsageError("--sample, --payload and --run exclude each other.", fix="Leave all but one out.")
     recorded = recorded_payloads(find_run(runs_directory(runs_dir), run)) if run is not None else None
     policies = _with_those_of_the_run(declared_policies(file, hooks or ()), recorded, name)
-    with stdout_kept_for_results():
+    with hosting_python():
         document = asyncio.run(_tried(policies, name, _wanted_point(on), payload, recorded, seq))
     if as_json:
         emit_json(document)

@@ -19,6 +19,7 @@ from hooks.runtime.replaying import Backtested, backtest_run, replay_run
 from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
+from hooks_cli.hosting import hosting_python
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, duration_ms, runs_directory
 from hooks_cli.render.counting import Counting
 from hooks_cli.render.documents import now_ms
@@ -29,7 +30,7 @@ from hooks_cli.render.replay import (
     tell_decisions,
     totals_lines,
 )
-from hooks_cli.render.streams import emit, emit_json, stdout_kept_for_results
+from hooks_cli.render.streams import emit, emit_json
 from hooks_cli.selection import select
 
 BLOCKED = 3
@@ -142,5 +143,5 @@ def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bo
 
 
 def _one(directory: RunDirectory, members: list[HookSetMember]) -> Backtested:
-    with stdout_kept_for_results():
+    with hosting_python():
         return asyncio.run(backtest_run(directory, members))

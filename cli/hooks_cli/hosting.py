@@ -1,0 +1,38 @@
+"""While Python that people have written (hooks, agents, executors, checks) is at work in this process.
+
+What it prints goes to stderr: stdout is for what a command comes to. And it cannot end the process behind our back:
+`os._exit(0)` in a hook would say that all went well.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from hooks_cli.render.streams import stdout_kept_for_results
+
+
+@contextmanager
+def hosting_python() -> Iterator[None]:
+    """Entered, what people have written may be called."""
+    with stdout_kept_for_results(), _kept_alive():
+        yield
+
+
+@contextmanager
+def _kept_alive() -> Iterator[None]:
+    """`os._exit` is `sys.exit` in this process, which fails whoever called it; a child of a fork ends by it as ever."""
+    end, here = os._exit, os.getpid()
+
+    def refuse_to_end(status: int) -> NoReturn:
+        if os.getpid() != here:
+            end(status)
+        raise SystemExit(f"os._exit({status})")
+
+    setattr(os, "_exit", refuse_to_end)  # noqa: B010 - a type checker would not have it assigned
+    try:
+        yield
+    finally:
+        setattr(os, "_exit", end)  # noqa: B010
