@@ -35,6 +35,11 @@ class LoopRecord:
         assert loop is not None, "the loop has begun"
         return loop
 
+    @property
+    def is_effect(self) -> bool:
+        """Whether the draws of this loop have consequences."""
+        return self.attempt.effect is not None
+
     def add(self, payload: Payload) -> None:
         self._ctx.recorder.record(payload, "worker")
 

@@ -3,24 +3,20 @@
     loop start -> [ draw -> checks -> iteration -> (failed, budget left) repair ]* -> loop end
 
 Each arrow is an event, and the hook points in between are asked in this order whatever the strategy; the strategy only
-says what is asked next and which draw is taken. The loop carries on from what the log says: a finished call is never
-paid for twice, one that a driver's death cut off is learned from what it left (its process, its exit.json) or made
-again in the same conversation, and a hook point whose consequence is in the log is passed by. Draws that do not depend
-on each other are made up to `parallel` at once; all that follows from them follows in their order.
+says what is asked next and which draw is taken. The loop carries on from what the log says: what is there is not done
+again, and a hook point whose consequence is in the log is passed by. Draws that do not depend on each other are made up
+to `parallel` at once; all that follows from them follows in their order. How a call is made, and made again, stands in
+agent_calls.py.
 
-A call that fails in a way that may pass is made again in the same loop, when its delay is over: until then the attempt
-stands still, and holds neither a slot nor a driver. `sample` is public: an implementation of one's own of
-`WorkflowExecutionHooks` calls it where it wants the loop, and says in `agent_for` who answers in it.
+`sample` is public: an own implementation of `WorkflowExecutionHooks` calls it where it wants the loop, and says in
+`agent_for` who answers in it.
 """
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Sequence
 from typing import Any
 
-from hooks.agents.base import AgentError, Generation, GenerationRequest, Message
 from hooks.definition.model import Judge, Requirement, Sampling, SubagentNode
 from hooks.definition.requirement_values import (
     OUTPUT_SCHEMA,
@@ -32,10 +28,6 @@ from hooks.definition.requirement_values import (
 from hooks.errors import UsageError
 from hooks.events.payloads import (
     EffectOutcome,
-    ErrorInfo,
-    GenerationFinished,
-    GenerationRetryScheduled,
-    GenerationStarted,
     SamplingIteration,
     SamplingLoopEnded,
     SamplingLoopStarted,
@@ -43,20 +35,17 @@ from hooks.events.payloads import (
     Validation,
     ValidationFinished,
 )
-from hooks.ids import ActivityId, call_directory, generation_id
-from hooks.kernel.retry_rules import MAX_INTERRUPTIONS, delay_ms, may_call_again
-from hooks.kernel.state import DrawState, FailedCall, LoopState, draw_purpose, judge_purpose, purpose_of
+from hooks.kernel.state import DrawState, LoopState, draw_purpose, judge_purpose, purpose_of
 from hooks.pipeline.effective import effective_fields
-from hooks.pipeline.payload_parts import conversation
-from hooks.pipeline.sampling_payloads import Call, call_as_made, turn_before
+from hooks.pipeline.sampling_payloads import Call, call_as_made
+from hooks.runtime.agent_calls import AgentCalls
 from hooks.runtime.check_processes import check_context
 from hooks.runtime.execution_hooks import DispatchContext, DispatchOutcome, Failed, Succeeded
 from hooks.runtime.hook_points import BlockedByHookError
-from hooks.runtime.leftovers import tell_of_leftovers
+from hooks.runtime.loop_over import LoopOverError, failed_with
 from hooks.runtime.loop_record import LoopRecord
 from hooks.runtime.requirements import evaluate
 from hooks.runtime.step_errors import NothingMore, step_error
-from hooks.runtime.work_engine import GenerateWork
 from hooks.sampling.answers import Answer, shown
 from hooks.sampling.draws import Draw, Prompt, best_failure
 from hooks.sampling.judging import JUDGE_FORMAT, judge_prompt, judge_verdict
@@ -79,52 +68,38 @@ async def sample(ctx: DispatchContext, node: SubagentNode, prompt: str) -> Dispa
 
 async def settle_draw(ctx: DispatchContext, node: SubagentNode) -> None:
     """Learn what became of the calls that a driver which is gone had begun; without an answer they were interrupted."""
-    await _SamplingLoop(ctx, node, "").settle_inherited_calls()
-
-
-class _LoopOver(Exception):
-    """The loop ends without a result."""
-
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(failed.error_message)
-        self.failed = failed
+    await AgentCalls(ctx, LoopRecord(ctx, node)).settle_inherited()
 
 
 class _SamplingLoop:
     def __init__(self, ctx: DispatchContext, node: SubagentNode, prompt: str) -> None:
         self._ctx = ctx
-        self._engine = ctx.loop.engine
         self._node = node
         self._prompt = prompt
         self._points = ctx.loop.points
         self._log = LoopRecord(ctx, node)
-        self._flying: dict[int, asyncio.Task[None]] = {}
-        """Draws that are being made, by number."""
+        self._calls = AgentCalls(ctx, self._log)
 
     @property
     def _loop(self) -> LoopState:
         return self._log.loop
 
-    @property
-    def _is_effect(self) -> bool:
-        return self._log.attempt.effect is not None
-
     async def run(self) -> DispatchOutcome:
-        await self.settle_inherited_calls()
+        await self._calls.settle_inherited()
         try:
             return await self._sample()
         except BlockedByHookError as block:
-            return await self._cut_short(_reason_of(block), _failed(block.error, self._outcome()))
-        except _LoopOver as over:
+            return await self._cut_short(_reason_of(block), failed_with(block.error, self._outcome()))
+        except LoopOverError as over:
             return await self._cut_short(over.failed.error_message, over.failed)
         except NothingMore:
-            await self._landed()
+            await self._calls.landed()
             raise
         finally:
-            await self._end_calls()
+            await self._calls.end()
 
     async def _cut_short(self, reason: str, failed: Failed) -> Failed:
-        await self._end_calls()
+        await self._calls.end()
         error = step_error(failed.error_code, failed.error_class, failed.error_message, failed.details)
         await self._log.end(reason, error)
         return failed
@@ -170,7 +145,7 @@ class _SamplingLoop:
         try:
             return make_strategy(sampling)
         except UsageError as error:
-            raise _LoopOver(Failed("StrategyNotFound", "userFault", error.message, "not_done")) from error
+            raise LoopOverError(Failed("StrategyNotFound", "userFault", error.message, "not_done")) from error
 
     # ---- draws -----------------------------------------------------------------------------------------------------
 
@@ -201,160 +176,29 @@ class _SamplingLoop:
         """Have draw `number` answered, and those up to `ahead` begun."""
         for other in range(number, ahead + 1):
             if (
-                other not in self._flying
+                not self._calls.is_under_way(other)
                 and not self._is_answered(other)
-                and self._failed_call(draw_purpose(other)) is None
+                and self._calls.failed(draw_purpose(other)) is None
             ):
                 await self._start_draw(other)
         while not self._is_answered(number):
-            await self._landed(number)
-            if (failed := self._failed_call(draw_purpose(number))) is not None:
-                await self._call_again(failed)
+            await self._calls.landed(number)
+            if (failed := self._calls.failed(draw_purpose(number))) is not None:
+                await self._calls.wait_to_repeat(failed)
                 await self._start_draw(number)
 
     def _is_answered(self, number: int) -> bool:
         draw = self._loop.draws.get(number)
         return draw is not None and draw.finished is not None
 
-    def _failed_call(self, purpose: str) -> FailedCall | None:
-        return self._loop.failed.get(purpose)
-
     async def _start_draw(self, number: int) -> None:
         """Begin a draw, with the permit durable; one that was interrupted is made again as it was permitted."""
         made = self._loop.draws.get(number)
-        if made is not None and self._failed_call(draw_purpose(number)) is None:
+        if made is not None and self._calls.failed(draw_purpose(number)) is None:
             call = call_as_made(self._points.occasion, made.started)
         else:
             call = await self._points.pre_call(self._points.next_draw(number, self._prompt))
-        await self._permit(call)
-        self._flying[number] = asyncio.ensure_future(self._perform(call))
-
-    async def _permit(self, call: Call) -> None:
-        attempt = self._log.attempt
-        if attempt.interruptions >= MAX_INTERRUPTIONS:
-            raise _LoopOver(_crash_loop(attempt.interruptions))
-        if self._is_effect and self._ctx.leftover != "none":
-            # A draw with consequences, and nothing was learned of it: it is not drawn again.
-            raise _LoopOver(Failed("OutcomeUnknown", "manual", "Nothing is known of how this draw ended."))
-        self._log.add(
-            GenerationStarted(
-                **self._log.who,
-                generation_id=generation_id(self._ctx.attempt_id, call.number),
-                draw=call.draw,
-                call=call.number,
-                purpose=call.purpose,
-                requirement=call.requirement,
-                agent=call.agent,
-                prompt=call.prompt,
-                after=call.after,
-                model_options=dict(call.model_options),
-                format=call.format,
-                tool_calls_enabled=call.tool_calls_enabled,
-            )
-        )
-        await self._ctx.recorder.commit()
-
-    async def _perform(self, call: Call) -> None:
-        started = time.monotonic()
-        try:
-            generation: Generation | AgentError = await self._engine.generate(self._work(call))
-        except AgentError as error:
-            generation = error
-        self._finish(call, generation, _elapsed_ms(started))
-
-    def _finish(self, call: Call, generation: Generation | AgentError, latency_ms: int) -> None:
-        tell_of_leftovers(self._ctx, generation.leaked)
-        finished = GenerationFinished(
-            **self._log.who,
-            generation_id=generation_id(self._ctx.attempt_id, call.number),
-            draw=call.draw,
-            latency_ms=latency_ms,
-            **_said(generation),
-        )
-        self._ctx.recorder.record(finished, "worker")
-
-    async def _call_again(self, failed: FailedCall) -> None:
-        """Return when a call that failed is to be made again. Raises NothingMore until then, _LoopOver if never."""
-        state, services = self._ctx.recorder.state, self._ctx.loop
-        was_told = self._ctx.activity_id in state.pauses
-        if was_told and not state.halted:
-            return
-        if not was_told:
-            await self._points.call_error(failed.started, failed.finished, failed.at)
-        error = failed.finished.error
-        assert error is not None
-        failures = self._loop.failures[purpose_of(failed.started)]
-        if self._is_effect or state.halted or not may_call_again(error, failures, services.retry):
-            raise _LoopOver(_agent_failed(failed.finished, error))
-        await self._landed()
-        delay = delay_ms(services.retry, ActivityId(f"{self._ctx.activity_id}#{failed.started.draw}"), failures)
-        self._log.add(
-            GenerationRetryScheduled(
-                **self._log.who,
-                generation_id=failed.finished.generation_id,
-                draw=failed.finished.draw,
-                delay_ms=delay,
-                due_at=services.now() + delay,
-            )
-        )
-        await self._ctx.recorder.commit()
-        raise NothingMore
-
-    # ---- calls of a driver that is gone ----------------------------------------------------------------------------
-
-    async def settle_inherited_calls(self) -> None:
-        """Learn what became of open calls; those of which nothing can be learned were interrupted."""
-        loop = self._log.attempt.loop
-        for started in [] if loop is None else [*loop.open.values()]:
-            await self._settle_inherited_call(call_as_made(self._points.occasion, started))
-
-    async def _settle_inherited_call(self, call: Call) -> None:
-        work = self._work(call)
-        generation: Generation | AgentError | None = None
-        if self._ctx.leftover == "trusted":
-            started = time.monotonic()
-            try:
-                generation = await self._engine.reattach_generation(work)
-            except AgentError as error:
-                generation = error
-            if generation is not None:
-                self._finish(call, generation, _elapsed_ms(started))
-                return
-        request = work.request
-        await self._engine.end_leftovers(request.marker, request.grace_ms, request.directory, request.masker)
-        self._log.add_interrupted(call.number, call.draw)
-
-    async def _landed(self, *numbers: int) -> None:
-        """Return when these draws, or else all, are not under way any more; each has its end in the log."""
-        flying = [self._flying[number] for number in numbers or [*self._flying] if number in self._flying]
-        if flying:
-            # Not awaited one by one: whoever is cancelled here ends them all at once (`_end_calls`).
-            await asyncio.wait(flying)
-        for number in [number for number, task in self._flying.items() if task in flying]:
-            self._flying.pop(number).result()
-
-    async def _end_calls(self) -> None:
-        """End the draws that are under way and not wanted any more, all at once.
-
-        Cancelled meanwhile, it passes that on: their processes get no more grace, and have ended before this returns.
-        """
-        flying = [*self._flying.values()]
-        hurry: asyncio.CancelledError | None = None
-        for task in flying:
-            task.cancel()
-        while waiting := [task for task in flying if not task.done()]:
-            try:
-                await asyncio.wait(waiting)
-            except asyncio.CancelledError as again:
-                hurry = again
-                for task in waiting:
-                    task.cancel()
-        self._flying.clear()
-        if hurry is not None:
-            raise hurry
-        for task in flying:
-            if not task.cancelled() and (fault := task.exception()) is not None:
-                raise fault
+        await self._calls.begin(call)
 
     # ---- checks ----------------------------------------------------------------------------------------------------
 
@@ -383,7 +227,7 @@ class _SamplingLoop:
             verdicts = await self._verdicts(state, requirements, answer, judge_options)
         except CannotEvaluateError as error:
             fault = step_error("RequirementError", "userFault", str(error))
-            raise _LoopOver(_failed(fault, "done", error.stack_trace)) from error
+            raise LoopOverError(failed_with(fault, "done", error.stack_trace)) from error
         self._log.add(
             ValidationFinished(
                 **self._log.who,
@@ -444,11 +288,10 @@ class _SamplingLoop:
         """Ask a judge, unless it has answered; what it is asked and says is logged like a draw."""
         key, purpose = (state.number, requirement.name), judge_purpose(state.number, requirement.name)
         while key not in self._loop.judged:
-            if (failed := self._failed_call(purpose)) is not None:
-                await self._call_again(failed)
+            if (failed := self._calls.failed(purpose)) is not None:
+                await self._calls.wait_to_repeat(failed)
             call = await self._question(state, requirement, judge, answer, options)
-            await self._permit(call)
-            await self._perform(call)
+            await self._calls.make(call)
         said = self._loop.judged[key]
         started = self._loop.judging[said.generation_id]
         await self._points.post_call(started, said, state.finished_at)
@@ -461,7 +304,7 @@ class _SamplingLoop:
         """What a judge is asked; a question that was interrupted is put again as it was permitted."""
         asked = [started for started in self._loop.judging.values() if started.draw == state.number]
         asked = [started for started in asked if started.requirement == requirement.name]
-        if asked and self._failed_call(purpose_of(asked[-1])) is None:
+        if asked and self._calls.failed(purpose_of(asked[-1])) is None:
             return call_as_made(self._points.occasion, asked[-1])
         return await self._points.pre_call(
             Call(
@@ -505,7 +348,7 @@ class _SamplingLoop:
         try:
             return strategy.choose(draws)
         except CannotEvaluateError as error:
-            raise _LoopOver(_failed(step_error("RequirementError", "userFault", str(error)), "done")) from error
+            raise LoopOverError(failed_with(step_error("RequirementError", "userFault", str(error)), "done")) from error
 
     async def _result(self, sampling: Sampling) -> DispatchOutcome:
         """What the loop came to, unless a hook withholds it."""
@@ -513,7 +356,7 @@ class _SamplingLoop:
         assert ended is not None
         await self._points.loop_end(may_block=ended.error is None)
         if ended.error is not None:
-            return _failed(ended.error, self._outcome())
+            return failed_with(ended.error, self._outcome())
         best = None if ended.draw is None else self._log.draw(self._loop.draws[ended.draw])
         assert best is not None, "a loop that ends by itself has a draw"
         if ended.success or (sampling.on_exhausted == "use_best" and self._has_its_form(best)):
@@ -525,34 +368,6 @@ class _SamplingLoop:
         """Whether what depends on the step can rely on output_schema, though other checks have failed."""
         return all(verdict.passed for verdict in draw.verdicts if verdict.requirement == OUTPUT_SCHEMA)
 
-    # ---- the work ----------------------------------------------------------------------------------------------------
-
-    def _work(self, call: Call) -> GenerateWork:
-        ctx, resolve = self._ctx, self._ctx.recorder.resolve
-        turn = (
-            turn_before(self._points.occasion, self._log.attempt.loop, call.after) if call.purpose == "draw" else None
-        )
-        return GenerateWork(
-            call.agent,
-            GenerationRequest(
-                prompt=call.prompt,
-                context=[Message(**message) for message in conversation(turn, resolve)],
-                model_options=call.model_options,
-                format=call.format,
-                tool_calls_enabled=call.tool_calls_enabled,
-                directory=ctx.directory.parent / call_directory(ctx.directory.name, call.number),
-                working_directory=ctx.working_directory,
-                workflow_directory=ctx.workflow_directory,
-                marker=ctx.loop.marker_of(call.number),
-                key=ctx.loop.key_of(call.number),
-                grace_ms=ctx.grace_ms,
-                environment=ctx.environment,
-                hidden=ctx.hidden,
-                masker=ctx.masker,
-                on_kill=ctx.on_kill,
-            ),
-        )
-
 
 def _reason_of(block: BlockedByHookError) -> str:
     """What a policy, or the person it had asked, said."""
@@ -560,46 +375,6 @@ def _reason_of(block: BlockedByHookError) -> str:
     return f"{details['plugin']}: {details['reason']}" if "plugin" in details else block.error.error_message
 
 
-def _said(generation: Generation | AgentError) -> dict[str, Any]:
-    if isinstance(generation, AgentError):
-        return {"error": generation.error, "stack_trace": generation.stack_trace}
-    return {
-        "text": generation.text,
-        "value": generation.value,
-        "model": generation.model,
-        "usage": None if generation.usage is None else dict(generation.usage),
-        "finish_reason": generation.finish_reason,
-    }
-
-
 def _why_not(best: Draw) -> str:
     """What failed of the best draw."""
     return "; ".join(f"{verdict.requirement}: {verdict.reason or 'failed'}" for verdict in best.failures)
-
-
-def _failed(error: ErrorInfo, outcome: EffectOutcome, stack_trace: str = "") -> Failed:
-    return Failed(error.error_code, error.error_class, error.error_message, outcome, stack_trace, details=error.details)
-
-
-def _agent_failed(finished: GenerationFinished, error: ErrorInfo) -> Failed:
-    return _failed(error, _OUTCOMES.get(error.error_code, "failed"), finished.stack_trace)
-
-
-_OUTCOMES: dict[str, EffectOutcome] = {
-    **dict.fromkeys(
-        ("CouldNotStart", "ExtraNotInstalled", "MissingKey", "PromptNotText", "UnknownModelOption"), "not_done"
-    ),
-    **dict.fromkeys(("Signalled", "AgentTimeout", "ConnectionFailed", "ConnectionTimeout", "StreamEnded"), "unknown"),
-    "OutcomeUnknown": "unknown",
-}
-"""What an agent's error says of a draw that has consequences; whatever else it says, it said so itself."""
-
-
-def _crash_loop(interruptions: int) -> Failed:
-    return Failed(
-        "DriverCrashLoop", "fatal", f"The driver died {interruptions} times in a row while this agent was answering."
-    )
-
-
-def _elapsed_ms(started: float) -> int:
-    return round((time.monotonic() - started) * 1000)
