@@ -671,6 +671,9 @@ class EffectAttempted(AttemptPayload, frozen=True, kw_only=True):
     """For how long after the first attempt with this key it may be sent again."""
     provider: str
     epoch: int = 0
+    may_retry: bool | None = None
+    """Whether, once it has failed, another attempt may follow that its node does not ask for by a `retry` of its own.
+    Null in logs from before this was recorded."""
 
 
 class EffectSettled(AttemptPayload, frozen=True, kw_only=True):

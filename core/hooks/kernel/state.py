@@ -345,6 +345,8 @@ class AttemptEnd:
     cancelled: bool = False
     was_retried: bool = False
     """A call of its agent failed for good, after all the tries it had: no new attempt makes more of them."""
+    may_retry: bool | None = True
+    """Whether another attempt is safe that its node does not ask for itself; None where the log does not say."""
 
 
 Need: TypeAlias = Literal["skip_condition", "skip_upstream", "fail", "evaluate", "expand", "gate", "loop", "decide"]

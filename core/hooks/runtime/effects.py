@@ -142,6 +142,7 @@ class _Performance:
                 idempotency_ttl_ms=prepared.idempotency_ttl_ms,
                 provider=prepared.provider,
                 epoch=epoch,
+                may_retry=self.effect.policy(prepared.canonical_input).vouches_for_retry,
             ),
             "host_executor",
         )

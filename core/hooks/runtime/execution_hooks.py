@@ -101,12 +101,20 @@ DispatchOutcome: TypeAlias = Succeeded | Failed | Cancelled
 
 @dataclass(frozen=True, slots=True)
 class EffectPolicy:
-    """What can be done about a call of which nobody knows how it ended; told from its canonical input alone."""
+    """What can be done about a call that failed, or of which nobody knows how it ended; told from its canonical input
+    alone."""
 
     can_look_up: bool = False
     is_idempotent: bool = False
     settle_ms: int = 0
     """How long after the attempt an absence may still turn out to be a delay."""
+    may_retry: bool | None = None
+    """Whether a call that has failed may be made again though its step has no `retry` of its own; left out, where it
+    can be looked up or is idempotent."""
+
+    @property
+    def vouches_for_retry(self) -> bool:
+        return self.can_look_up or self.is_idempotent if self.may_retry is None else self.may_retry
 
 
 @dataclass(frozen=True, slots=True)
