@@ -201,7 +201,7 @@ class AttemptState:
     wait: WaitState | None = None
     """The gate it stands at, or has passed."""
     passed: set[str] = field(default_factory=set)
-    """Hook points whose answer stands, since a gate has opened after them."""
+    """Hook points whose answer stands, since a gate has opened after them and the hooks have not changed since."""
     interruptions: int = 0
     """How often in a row a draw of this attempt was ended by its driver's death."""
 

@@ -6,8 +6,9 @@ with start_run(workflow, {}, runs_dir=…, …) as run:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from hooks.definition.model import HookEntry
 from hooks.events.envelope import Event
 from hooks.runtime.driving import RunReport, drive_async
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
@@ -48,9 +49,10 @@ async def recover(
     *,
     implementation: WorkflowExecutionHooks | None = None,
     take_over: bool = False,
+    hook_entries: Sequence[HookEntry] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
-    """Go on with a run whose driver is gone, to the same end. `take_over` as of `open_existing`, which says what this
-    raises where the run is another's, copied or damaged."""
-    with open_existing(directory, take_over=take_over) as run:
+    """Go on with a run whose driver is gone, to the same end. `take_over` and `hook_entries` as of `open_existing`,
+    which says what this raises where the run is another's, copied or damaged."""
+    with open_existing(directory, take_over=take_over, hook_entries=hook_entries) as run:
         return await run_loop(run, implementation=implementation, on_event=on_event)
