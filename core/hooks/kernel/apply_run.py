@@ -62,7 +62,8 @@ def _hook_set_changed(state: RunState, payload: HookSetChanged, at: int) -> None
     state.hook_set = next_hook_set(state.hook_set, payload.changed, payload.added)
     for attempt in state.open.values():
         # What stands at a gate has not begun: what hooks have said before that is not the last word of these.
-        attempt.passed.clear()
+        if attempt.loop is None:
+            attempt.passed.clear()
 
 
 def _log_repaired(state: RunState, payload: LogRepaired, at: int) -> None:
