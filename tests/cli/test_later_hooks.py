@@ -243,13 +243,14 @@ def test_a_config_that_cannot_be_read_starts_nothing_and_loses_nothing(project: 
     assert wrote(project)
 
 
-def test_a_rerun_keeps_what_was_added_by_flag(project: CommandLine) -> None:
+def test_a_rerun_keeps_what_was_added_by_flag_once(project: CommandLine) -> None:
     waiting(project)
     approved(project)
     project.write("more.yaml", f"[{says(project, 'look')}]")
     assert project.hooks("recover", "r", "-q", "--hooks", "more.yaml").code == 0
 
-    project.hooks("rerun", "r", "--from", "write", "--repeat-effects", "--run-id", "again", "-q")
+    again = ("--from", "write", "--repeat-effects", "--run-id", "again", "-q")
+    assert project.hooks("rerun", "r", *again, "--hooks", "more.yaml").code == 4
 
     document: Any = project.hooks("show", "again", "--json").document
     assert [hook["name"] for hook in document["hooks"]] == ["look"]

@@ -73,6 +73,7 @@ def rerun(
     if not repeat_effects:
         _refuse_repeats(origin, plan)
     params = origin.blobs.resolve(created.params)
+    kept_hooks = flag_entries(origin.state.hook_set)
     if workflow is not None:
         params = resolve_params(definition, file_values=params, environ={}, warn=tell_warning)
     with (
@@ -88,8 +89,8 @@ def rerun(
             run_id=run_id,
             hook_entries=[
                 *config.hooks,
-                *flag_entries(origin.state.hook_set),
-                *hooks_of_flags(hooks),
+                *kept_hooks,
+                *(entry for entry in hooks_of_flags(hooks) if entry not in kept_hooks),
             ],
             metadata=origin.blobs.resolve(created.metadata),
             max_concurrency=jobs,

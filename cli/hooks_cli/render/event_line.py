@@ -79,9 +79,9 @@ def _of_run(payload: Payload) -> str:
         case ResumeStarted():
             return f"process {payload.session.pid} on {payload.session.host}"
         case HookSetChanged():
-            told = {"added": payload.added, "changed": payload.changed}
+            by_word = {"added": payload.added, "changed": payload.changed}
             return "; ".join(
-                f"{word} {', '.join(hook.name for hook in hooks)}" for word, hooks in told.items() if hooks
+                f"{word} {', '.join(each.name for each in hooks)}" for word, hooks in by_word.items() if hooks
             )
         case LogRepaired():
             return f"{payload.cut_bytes} bytes of a torn write kept in {payload.kept_in}"
