@@ -87,7 +87,7 @@ def commands(session: str) -> Iterator[Command]:
 
 
 class Reader:
-    """Somebody who does what a document says, in a directory of their own, where `hooks` is on PATH."""
+    """Somebody who does what a document says, in a directory of their own, where `hooks` and `python` are on PATH."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory / "reader"
@@ -95,6 +95,7 @@ class Reader:
         self.directory.mkdir()
         programs.mkdir()
         write_file(programs / "hooks", f'#!/bin/sh\nexec {sys.executable} -m hooks_cli "$@"\n')
+        write_file(programs / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
         environment = CommandLine(self.directory).environment
         del environment["HOOKS_RUNS_DIR"]
         self.environment = {**environment, "PATH": f"{programs}:{environment['PATH']}"}

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-@pytest.mark.parametrize("guide", ["policies.md", "effects.md"])
+@pytest.mark.parametrize("guide", ["policies.md", "effects.md", "embedding.md"])
 def test_a_guide_can_be_followed_to_the_letter(guide: str, tmp_path: Path) -> None:
     problems = Reader(tmp_path).follow((ROOT / "docs" / guide).read_text(encoding="utf-8"))
 

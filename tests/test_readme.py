@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from tests.documents import blocks
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 FIRST_WORKFLOW, EFFECT, AGENTS, REQUIREMENTS, HOOKS, LOOPS = blocks(README, "yaml")
-POLICY, PROGRAM = blocks(README, "python")
+[POLICY] = blocks(README, "python")
 
 
 def test_the_first_workflow_runs_in_a_git_repository(tmp_path: Path) -> None:
@@ -123,14 +122,3 @@ def commit(repository: Path, subject: str) -> None:
     subprocess.run(["git", "init", "--quiet"], cwd=repository, env=environment, check=True)
     words = ["git", "commit", "--quiet", "--allow-empty", "--message", subject]
     subprocess.run(words, cwd=repository, env=environment, check=True)
-
-
-def test_the_program_it_shows_drives_a_run(tmp_path: Path) -> None:
-    (tmp_path / "triage.yaml").write_text(
-        "workflow_id: triage\nversion: 1\nagents: {cat: {kind: command, argv: [cat]}}\n"
-        "nodes: {say: {agent: cat, prompt: hello}}\n"
-    )
-
-    said = subprocess.run([sys.executable, "-c", PROGRAM], cwd=tmp_path, capture_output=True, text=True, check=True)
-
-    assert said.stdout == "succeeded {'say': 'hello'}\n"

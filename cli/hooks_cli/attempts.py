@@ -29,12 +29,12 @@ from hooks.ids import ActivityId
 from hooks.kernel.state import ActivityState
 from hooks.regular_files import open_regular
 from hooks.runtime.attempt_files import read_effect_input
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView, read_events
 from hooks.storage.run_directory import RunDirectory
+from hooks.times import iso_time
 from hooks_cli.render.documents import path_text
 from hooks_cli.render.errors import error_document
-from hooks_cli.render.node_names import name_in_id
-from hooks_cli.render.text import iso_time
 
 Document: TypeAlias = dict[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from hooks.kernel.state import ActivityState, AttemptState
 from hooks.runtime.attempt_files import read_effect_input
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView
 from hooks_cli.render.documents import path_text
 from hooks_cli.render.errors import doubt_reason
-from hooks_cli.render.node_names import name_in_id
 
 
 def doubt_documents(view: RunView, activities: Iterable[ActivityState]) -> list[dict[str, Any]]:

@@ -46,18 +46,6 @@ class TimedOutError(HooksError):
     exit_code = 124
 
 
-class RefusedError(HooksError):
-    """The run has answered the request, and the answer is no: too late, answered by another, not allowed."""
-
-    exit_code = 7
-
-
-class QueuedError(HooksError):
-    """The request is durable and nobody has answered it yet; the run's driver will."""
-
-    exit_code = 8
-
-
 class InternalError(HooksError):
     """A fault of hooks itself."""
 

@@ -7,8 +7,8 @@ from typing import Any
 from hooks.definition.model import HostExecutorNode
 from hooks.events.payloads import HookDecided, HookDecision
 from hooks.ids import ActivityId
+from hooks.runtime.node_names import event_place
 from hooks.runtime.reading import RunView, read_events
-from hooks_cli.render.node_names import event_place
 
 _SILENT = ("allow", "not_run")
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from hooks.errors import HooksError, Problem, RunLockedError
 from hooks.runtime.driving import RunReport, drive
+from hooks.runtime.meant import place_of_gate
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
+from hooks_cli.collecting import told_to_collector
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import (
     TimedOutError,
@@ -28,7 +31,7 @@ from hooks_cli.failures import (
     worst,
 )
 from hooks_cli.render.documents import now_ms, unreadable_document
-from hooks_cli.render.gates import answers_text, gate_name, gate_terms
+from hooks_cli.render.gates import answers_text, gate_terms
 from hooks_cli.render.progress import Progress
 from hooks_cli.render.run_end import end_document, end_text
 from hooks_cli.render.stopping import stopping_text
@@ -54,9 +57,15 @@ class Manner:
 
 
 def move(
-    run: OpenRun, deadline: Deadline, *, quiet: bool, one_pass: bool = False, stays_at_gates: bool = False
+    run: OpenRun,
+    deadline: Deadline,
+    *,
+    quiet: bool,
+    one_pass: bool = False,
+    stays_at_gates: bool = False,
+    otlp: bool = False,
 ) -> RunReport:
-    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes.
+    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes. With `otlp` send its spans.
 
     What Python hooks, agents and executors print goes to stderr as well: stdout is for what the run comes to.
     """
@@ -67,9 +76,9 @@ def move(
 
     if stays_at_gates and not quiet:
         for wait in run.state.waits.values():
-            say(f"  {gate_name(wait)}: waits for a person{gate_terms(wait.created)}")
+            say(f"  {place_of_gate(wait.created)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    with stdout_kept_for_results():
+    with stdout_kept_for_results(), told_to_collector(run) if otlp else nullcontext():
         return drive(
             run,
             one_pass=one_pass,

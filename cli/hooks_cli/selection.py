@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
-from hooks.errors import UsageError
+from hooks.errors import CorruptRunError, UsageError
 from hooks.storage.log_end import seems_finished
 from hooks.storage.run_directory import RunDirectory, find_run, list_runs
+from hooks_cli.failures import report_failure, worst
+
+_Result = TypeVar("_Result")
 
 
 def select(
@@ -33,3 +37,21 @@ def may_be_unfinished(directory: RunDirectory) -> bool:
 
 def any_run(_: RunDirectory) -> bool:
     return True
+
+
+def one_by_one(
+    directories: Sequence[RunDirectory], work: Callable[[RunDirectory], _Result], *, as_json: bool
+) -> tuple[list[_Result], int]:
+    """What `work` comes to for each run, and the exit code of all.
+
+    Of several, one that is damaged, or that this cannot be done with, is reported, and the others are done.
+    """
+    results, codes = [], [0]
+    for directory in directories:
+        try:
+            results.append(work(directory))
+        except (CorruptRunError, UsageError) as error:
+            if len(directories) == 1:
+                raise
+            codes.append(report_failure(error, as_json=as_json))
+    return results, worst(codes)

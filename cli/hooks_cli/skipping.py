@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from hooks.events.payloads import NodeSkipped
+from hooks.runtime.node_names import event_place
 from hooks.runtime.reading import read_events
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.render.event_line import detail
-from hooks_cli.render.node_names import event_place
 
 
 def why_skipped(directory: RunDirectory, name: str) -> str | None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
 
 
 class Clock(Protocol):
@@ -13,7 +13,8 @@ class Clock(Protocol):
 
     def now_ms(self) -> int: ...
 
-    async def sleep_ms(self, duration_ms: int) -> None: ...
+    def sleep_ms(self, duration_ms: int) -> Coroutine[Any, Any, None]:
+        """Return when that much time has passed."""
 
 
 class SystemClock:
@@ -46,8 +47,8 @@ class SteadyClock:
         self._last = max(self._clock.now_ms(), self._last + passed)
         return self._last
 
-    async def sleep_ms(self, duration_ms: int) -> None:
-        await self._clock.sleep_ms(duration_ms)
+    def sleep_ms(self, duration_ms: int) -> Coroutine[Any, Any, None]:
+        return self._clock.sleep_ms(duration_ms)
 
 
 def _monotonic_ms() -> int:

@@ -4,10 +4,13 @@
     ├── UsageError (2)            the command's words are off
     │   ├── DefinitionError       a workflow, config or params file has problems; all of them at once
     │   └── RunIdTakenError       there is a run of this id already
+    ├── CollectorError (1)        what spans are sent to does not take them
     ├── HookBlockedError (3)      PluginViolationError: a hook said no
     ├── RunLockedError (6)        another driver holds the run
     ├── RunCopiedError (6)        the directory is not the one its driver wrote
     ├── NotFoundError (7)         no such run or node, or several
+    ├── RefusedError (7)          the run has answered a request, and the answer is no
+    ├── QueuedError (8)           nobody has answered a request yet; it is durable
     ├── InDoubtError (10)         only a person can say what became of an effect
     ├── CorruptRunError (9)       the log or a file beside it is not what was written
     └── StorageError (74)         the disk said no
@@ -94,6 +97,18 @@ class RunIdTakenError(UsageError):
         )
 
 
+class CollectorError(HooksError):
+    """Spans could not be sent; the run they are of has nothing to do with it."""
+
+    exit_code = 1
+
+    def __init__(self, endpoint: str, reason: str) -> None:
+        super().__init__(
+            f"The collector at {endpoint} did not take the spans: {reason}.",
+            fix="Correct `--endpoint` or the OTEL_EXPORTER_OTLP_* variables; or write them to a file with `-o FILE`.",
+        )
+
+
 class RunLockedError(HooksError):
     """Another process is driving the run."""
 
@@ -138,6 +153,18 @@ class NotFoundError(HooksError):
     """No such run, node or gate; or several where one is needed."""
 
     exit_code = 7
+
+
+class RefusedError(HooksError):
+    """The run has answered the request, and the answer is no: too late, answered by another, not allowed."""
+
+    exit_code = 7
+
+
+class QueuedError(HooksError):
+    """The request is durable and nobody has answered it yet; the run's driver will."""
+
+    exit_code = 8
 
 
 class CorruptRunError(HooksError):

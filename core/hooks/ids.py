@@ -83,6 +83,12 @@ def generation_id(attempt: AttemptId, call: int) -> str:
     return f"{attempt}::gen-{call}"
 
 
+def effect_draw(provider: str) -> int:
+    """The draw that the key of an effect is of: an agent whose answers have consequences is its own provider, and its
+    effect its first draw."""
+    return 1 if provider.startswith("agent:") else 0
+
+
 def idempotency_key(
     *,
     run_id: RunId,

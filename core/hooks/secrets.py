@@ -33,17 +33,11 @@ class Masker:
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self._names = sorted(values)
-        self.unmasked_names = tuple(name for name in self._names if 0 < len(_raw(values[name])) < SHORTEST)
-        # A line of one value may be the whole of another, whose name then says more.
-        forms = [(_raw(values[name]), name) for name in self._names]
-        forms += [(form, name) for value, name in forms for form in _derived_forms(value)]
-        marks: dict[bytes, bytes] = {}
-        for form, name in forms:
-            if len(form) >= SHORTEST:
-                marks.setdefault(form, f"[secret {name}]".encode())
+        self.unmasked_names = short_names(values)
+        marks = {form: f"[secret {name}]".encode() for form, name in forms_of(values).items()}
         self._in_bytes = _Replacement(marks)
         # Only what is text can stand in text; and what is text is never found at a place that is none.
-        self._in_text = _Replacement({form: mark for form, mark in marks.items() if _is_text(form)})
+        self._in_text = _Replacement({form: mark for form, mark in marks.items() if is_text(form)})
 
     def __repr__(self) -> str:
         return f"Masker({', '.join(self._names)})"
@@ -73,10 +67,12 @@ class Masker:
         """
         try:
             with open_regular(path) as file:
-                if not self._in_bytes.is_found_in(_parts(file)):
+                if not self._in_bytes.is_found_in(parts_of(file)):
                     return False
                 file.seek(0)
-                _replace_file(path, self._in_bytes.replace_parts(_parts(file)), os.fstat(file.fileno()).st_mode & 0o777)
+                _replace_file(
+                    path, self._in_bytes.replace_parts(parts_of(file)), os.fstat(file.fileno()).st_mode & 0o777
+                )
         except (FileNotFoundError, NotARegularFileError):
             return False
         return True
@@ -128,11 +124,29 @@ class _Replacement:
             yield self.replace(kept)
 
 
+def forms_of(values: Mapping[str, str]) -> dict[bytes, str]:
+    """Everything that is looked for, each with the name of the value it gives away."""
+    # A line of one value may be the whole of another, whose name then says more.
+    forms = [(_raw(values[name]), name) for name in sorted(values)]
+    forms += [(form, name) for value, name in forms for form in _derived_forms(value)]
+    found: dict[bytes, str] = {}
+    for form, name in forms:
+        if len(form) >= SHORTEST:
+            found.setdefault(form, name)
+    return found
+
+
+def short_names(values: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the values that are too short to be looked for."""
+    return tuple(name for name in sorted(values) if 0 < len(_raw(values[name])) < SHORTEST)
+
+
 def _raw(value: str) -> bytes:
     return value.encode("utf-8", "surrogateescape")
 
 
-def _is_text(form: bytes) -> bool:
+def is_text(form: bytes) -> bool:
+    """Whether it can stand in a text at all."""
     with suppress(UnicodeDecodeError):
         form.decode()
         return True
@@ -145,7 +159,7 @@ def _derived_forms(value: bytes) -> Iterator[bytes]:
         return
     for plain in (value, *value.splitlines()):
         yield plain
-        if _is_text(plain):
+        if is_text(plain):
             yield json.dumps(plain.decode())[1:-1].encode()
             yield json.dumps(plain.decode(), ensure_ascii=False)[1:-1].encode()
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
@@ -175,7 +189,8 @@ def _base64_lines(encoded: bytes) -> Iterator[bytes]:
             yield encoded[start:-4] if is_last else encoded[start : start + _BASE64_LINE]
 
 
-def _parts(file: BinaryIO) -> Iterator[bytes]:
+def parts_of(file: BinaryIO) -> Iterator[bytes]:
+    """The bytes of a file, a bounded number at a time."""
     while part := file.read(READ_BYTES):
         yield part
 

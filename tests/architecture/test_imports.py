@@ -29,7 +29,9 @@ MAY_IMPORT = {
     "agents": {"definition", "events", "processes"},
     "executors": {"definition", "events", "processes"},
     "sampling": {"definition", "expressions"},
+    "telemetry": {"definition", "events"},
     "replay": {"definition", "events", "kernel", "pipeline", "storage"},
+    "testing": {"agents", "definition", "events", "kernel", "pipeline", "runtime", "storage"},
     "runtime": {
         "agents",
         "definition",
@@ -42,12 +44,24 @@ MAY_IMPORT = {
         "replay",
         "sampling",
         "storage",
+        "telemetry",
     },
 }
 """What each package of core/hooks may import."""
 
-FOR_ALL = {"callables", "clock", "entry_points", "errors", "ids", "jsonio", "regular_files", "secrets"}
-CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "replay", "runtime", "storage"}
+FOR_ALL = {
+    "blotting",
+    "callables",
+    "clock",
+    "entry_points",
+    "errors",
+    "ids",
+    "jsonio",
+    "regular_files",
+    "secrets",
+    "times",
+}
+CLI_MAY_IMPORT = {"definition", "events", "kernel", "pipeline", "replay", "runtime", "storage", "telemetry"}
 PURE = {"expressions", "kernel", "sampling"}
 IMPURE_MODULES = {
     "asyncio",
@@ -61,7 +75,18 @@ IMPURE_MODULES = {
     "pathlib",
     "shutil",
 }
-IMPORTED_WHEN_USED = {"cel", "httpx", "importlib.metadata", "jsonschema_rs", "openai", "pydantic", "watchfiles", "yaml"}
+IMPORTED_WHEN_USED = {
+    "cel",
+    "google",  # protobuf
+    "httpx",
+    "importlib.metadata",
+    "jsonschema_rs",
+    "openai",
+    "opentelemetry",
+    "pydantic",
+    "watchfiles",
+    "yaml",
+}
 
 
 @dataclass(frozen=True)
@@ -233,6 +258,8 @@ def test_what_is_imported_is_declared() -> None:
         "jsonschema_rs",
         "msgspec",
         "openai",  # an extra
+        "google",  # protobuf, which opentelemetry brings
+        "opentelemetry",  # an extra
         "orjson",
         "pydantic",
         "pydantic_core",

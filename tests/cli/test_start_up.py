@@ -15,7 +15,7 @@ atexit.register(lambda: print("MODULES", *sys.modules, file=sys.stderr))
 from hooks_cli.app import main
 main()
 """
-_HEAVY = {"pydantic", "rich", "watchfiles", "jsonschema_rs", "cel"}
+_HEAVY = {"pydantic", "rich", "watchfiles", "jsonschema_rs", "cel", "opentelemetry", "tarfile"}
 
 
 def modules(cli: CommandLine, *words: str) -> set[str]:
@@ -46,6 +46,7 @@ def test_the_version_is_told_before_anything_is_imported(cli: CommandLine) -> No
         (["show", "last", "--gates"], set()),
         (["gc", "--dry-run"], set()),
         (["tail", "last", "--no-follow"], set()),
+        (["export", "last", "-o", "last.tar.gz"], {"tarfile"}),
         (["validate", "greeting.yaml"], {"yaml"}),
         (["run", "greeting.yaml"], {"yaml", "asyncio"}),
     ],

@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 
+import pytest
+
 from tests.cli.command import CommandLine
 
 
@@ -69,6 +71,17 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(cli: CommandLine) -> None
         ended = cli.into_closed_pipe("tail", "last", "--from", "1000")
 
     assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("left", [b"", b"\0" * 5_000], ids=["nothing", "zeros"])
+def test_a_log_without_an_event_is_damage(left: bytes, cli: CommandLine) -> None:
+    cli.hooks("run", "greeting.yaml", "--run-id", "one")
+    (cli.runs / "one" / "events.jsonl").write_bytes(left)
+
+    for words in (["one", "--no-follow"], ["one"], ["--no-follow"]):
+        ended = cli.hooks("tail", *words)
+        assert (ended.code, ended.out) == (9, "")
+        assert "the log has no events" in ended.err
 
 
 def test_an_endless_stream_makes_no_document(cli: CommandLine) -> None:

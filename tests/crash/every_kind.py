@@ -24,12 +24,15 @@ version: 1
 params:
   items: {type: array, default: [a, b]}
 defaults: {max_concurrency: 1}
+agents:
+  acting: {kind: command, argv: [sh, -c, "cat; echo x >> world/acted"], repeatable: false}
 nodes:
   looked: {executor: shell, input: {argv: [sh, -c, "echo x >> world/looked"], lookup: [test, -s, world/looked]}}
   plain: {executor: shell, input: {script: "echo x >> world/plain; test ! -e dies || kill -9 $$"}}
   appended: {executor: file, input: {path: world/appended, mode: append, content: "x\\n"}}
   written: {executor: file, input: {path: world/written, content: "x\\n"}}
   called: {executor: python, input: {callable: "effects.py:call"}}
+  acted: {agent: acting, prompt: act}
   each: {executor: shell, for_each: "${params.items}", input: {argv: [sh, -c, 'echo x >> "world/each-$0"', "${item}"]}}
   posted:
     executor: http
@@ -55,7 +58,7 @@ class World:
     @classmethod
     def with_rounds(cls, rounds: int) -> World:
         """The world of a run that succeeded after so many rounds."""
-        once = ("looked", "plain", "appended", "written", "called", "each-a", "each-b", "posted")
+        once = ("looked", "plain", "appended", "written", "called", "acted", "each-a", "each-b", "posted")
         return cls({**dict.fromkeys(once, 1), "kept": rounds})
 
     def exceeds(self, limit: World) -> dict[str, int]:

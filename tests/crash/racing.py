@@ -22,7 +22,8 @@ from hooks_cli import command_line
 from tests.cli.command import CommandLine, Ended
 
 _ROOT = Path(__file__).parents[2]
-_PATIENCE_S = 300
+_PATIENCE_S = 120
+"""For each race, so that many of them may take their time on a busy machine."""
 
 
 def race(cli: CommandLine, *races: Sequence[Sequence[str]]) -> list[list[Ended]]:
@@ -33,7 +34,7 @@ def race(cli: CommandLine, *races: Sequence[Sequence[str]]) -> list[list[Ended]]
         env={**cli.environment, "PYTHONPATH": str(_ROOT)},
         input=json.dumps(races).encode(),
         stdout=subprocess.PIPE,
-        timeout=_PATIENCE_S,
+        timeout=_PATIENCE_S * len(races),
         check=True,
     )
     return [[Ended(*ended) for ended in results] for results in json.loads(done.stdout)]

@@ -9,6 +9,7 @@ import pytest
 from hooks import RunDirectory, list_runs, read_events, read_run, verify_run
 from hooks.definition.model import Gate
 from hooks.events.payloads import CancelRequested, WaitCreated, WaitResolved
+from hooks.runtime.driving import in_own_loop
 from hooks.runtime.requests import answer_gate
 from tests.cli.command import CommandLine, Ended
 from tests.crash.racing import race
@@ -70,7 +71,9 @@ def test_an_approval_given_while_the_driver_leaves_is_never_lost(cli: CommandLin
         run = RunDirectory(cli.runs / run_id)
         driver = cli.start("run", "gated.yaml", "--run-id", run_id, "-q")
         _wait_for_gate(run)
-        answer = answer_gate(run, wait_id=_gate_of(run), approved=True, by="ann", timeout_ms=PATIENCE_S * 1000)
+        answer = in_own_loop(
+            answer_gate(run, wait_id=_gate_of(run), approved=True, by="ann", timeout_ms=PATIENCE_S * 1000)
+        )
         driver.communicate(timeout=PATIENCE_S)
         recovered = cli.hooks("recover", run_id, "-q")
 

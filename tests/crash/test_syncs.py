@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.crash_matrix import Scenario, Trial
-from tests.crash.faults import Fault
+from tests.crash.crash_matrix import RUN, Scenario, Trial
+from tests.crash.faults import KILLED, Fault
 
 LOG, SIDECAR, DIRECTORY, ATTEMPTS, BLOB, BLOBS = "log", "sidecar", "its directory", "attempts/", "blob", "blobs/"
 PLAIN = {LOG: 1}
@@ -46,6 +46,24 @@ def test_steps_that_wait_for_nobody_share_their_syncs(tmp_path: Path) -> None:
     assert events >= 5 * log_syncs
 
 
+@pytest.mark.parametrize("mode", ["append", "write"])
+def test_what_a_look_finds_done_is_durable_before_the_log_says_so(mode: str, tmp_path: Path) -> None:
+    """Its driver was killed before it had synced the directory: what is read there may so far be in memory only."""
+    nodes = f"  new: {{executor: file, input: {{path: new.txt, mode: {mode}, content: x}}}}\n"
+    points = _trial(nodes, tmp_path / "whole").points()
+    directory_synced = max(point.number for point in points if point.path == "/")
+    trial = Trial(_scenario(nodes), tmp_path / "killed")
+    trial.set_up()
+    killed = trial.faulty(trial.scenario.words, Fault("kill", directory_synced))
+
+    recovered = trial.faulty(["recover", RUN], Fault("count", 0))
+
+    assert (killed.code, recovered.code) == (KILLED, 0), recovered.err
+    synced = [_kind(point.path) for point in trial.points() if point.call in ("fsync", "fdatasync")]
+    # The log: that nobody knows, then, once the file is durable, what was found, then the end of the run.
+    assert synced[-6:] == ["/runs", LOG, "/new.txt", "/", LOG, LOG]
+
+
 def _syncs(step: str, number: int, directory: Path) -> Counter[str]:
     """The syncs of a run of so many steps in a row, by what was synced."""
     nodes = "".join(
@@ -58,17 +76,21 @@ def _syncs(step: str, number: int, directory: Path) -> Counter[str]:
 
 
 def _trial(nodes: str, directory: Path) -> Trial:
+    trial = Trial(_scenario(nodes), directory)
+    trial.set_up()
+    ended = trial.faulty(trial.scenario.words, Fault("count", 0))
+    assert ended.code == 0, ended.err
+    return trial
+
+
+def _scenario(nodes: str) -> Scenario:
     workflow = (
         "workflow_id: syncs\nversion: 1\ndefaults: {max_concurrency: 64}\n"
         'agents: {cat: {kind: command, argv: [cat]}, answerer: {kind: python, callable: "agent.py:answer"}}\n'
         f"nodes:\n{nodes}"
     )
     files = {"workflow.yaml": workflow, "agent.py": "async def answer(prompt):\n    return 'done'\n", "kept.txt": ""}
-    trial = Trial(Scenario("syncs", files, effect=b""), directory)
-    trial.set_up()
-    ended = trial.faulty(trial.scenario.words, Fault("count", 0))
-    assert ended.code == 0, ended.err
-    return trial
+    return Scenario("syncs", files, effect=b"")
 
 
 def _kinds(trial: Trial) -> Counter[str]:

@@ -78,10 +78,22 @@ def test_the_problems_of_both_files_come_at_once(tmp_path: Path) -> None:
     ]
 
 
-def test_an_empty_config_is_fine(tmp_path: Path) -> None:
-    write(tmp_path / ".hooks" / "config.yaml", "\n")
+@pytest.mark.parametrize("text", ["", "\n", "# agents:\n#   w: {kind: command, argv: [w]}\n"])
+def test_a_config_that_sets_nothing_is_fine(text: str, tmp_path: Path) -> None:
+    write(tmp_path / ".hooks" / "config.yaml", text)
 
     assert load_config(tmp_path, {"HOME": str(tmp_path)}) == Config()
+
+
+def test_a_config_that_is_no_file_is_not_taken_for_none(tmp_path: Path) -> None:
+    (tmp_path / ".hooks" / "config.yaml").mkdir(parents=True)
+    user = tmp_path / ".config" / "hooks" / "config.yaml"
+    user.parent.mkdir(parents=True)
+    user.symlink_to("nowhere")
+
+    with pytest.raises(DefinitionError) as caught:
+        load_config(tmp_path, {"HOME": str(tmp_path)})
+    assert [found.message for found in caught.value.problems] == ["there is no such file", "this is a directory"]
 
 
 def test_the_runs_dir_is_the_first_that_is_set(tmp_path: Path) -> None:

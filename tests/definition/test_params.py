@@ -208,9 +208,11 @@ def test_a_faulty_declaration_is_refused_with_its_place(
     assert (found.place.line, found.place.column) == line_column
 
 
-def test_a_params_file_must_be_a_mapping(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("text", "message"), [("- a\n", "must be a mapping"), ("# later\n", "the file is empty")])
+def test_a_params_file_must_be_a_mapping(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "params.yaml"
-    file.write_text("- a\n")
+    file.write_text(text)
 
-    with pytest.raises(DefinitionError, match="must be a mapping"):
+    with pytest.raises(DefinitionError, match=message) as caught:
         load_params_file(file)
+    assert caught.value.problems[0].fix == "write `name: value` lines"

@@ -31,7 +31,6 @@ from hooks.events.payloads import (
     Payload,
     ReconcileResult,
     RunCreated,
-    Session,
     WaitCreated,
     WaitResolved,
 )
@@ -42,6 +41,7 @@ from hooks.kernel.apply_waits import refusal
 from hooks.kernel.decide import decide
 from hooks.kernel.state import AttemptState, RunState
 from hooks.kernel.walk import gate_of, initial_state
+from hooks.testing import run_created
 from tests.kernel.simulated_loop import Script, next_event
 
 RUN = RunId("r")
@@ -55,18 +55,7 @@ World = Mapping[tuple[str, int], ErrorInfo]
 
 
 def created(max_concurrency: int = 2) -> RunCreated:
-    return RunCreated(
-        workflow_id="w",
-        revision_id="v",
-        params={},
-        params_digest="",
-        hook_set_digest="",
-        working_directory="/",
-        workflow_directory="/",
-        max_concurrency=max_concurrency,
-        initiator="me",
-        session=Session(pid=1, start_time=1, boot_id="b", host="h", inode=1),
-    )
+    return run_created("w", max_concurrency=max_concurrency)
 
 
 def agent(node_id: str, *depends: str, **fields: Any) -> SubagentNode:

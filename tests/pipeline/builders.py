@@ -23,12 +23,10 @@ from hooks.events.payloads import (
     GenerationFinished,
     GenerationStarted,
     Payload,
-    RunCreated,
     RunStarted,
     SamplingIteration,
     SamplingLoopStarted,
     SamplingRepair,
-    Session,
     Validation,
     ValidationFinished,
 )
@@ -41,6 +39,7 @@ from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.pipeline.payload_parts import Occasion
 from hooks.pipeline.payloads import component_post_error, component_post_success, component_pre_execute
 from hooks.pipeline.pipeline import Pipeline
+from hooks.testing import run_created
 
 RUN = RunId("notes-20260101T120000Z-4f8a2c")
 START = 1_767_268_800_000
@@ -60,20 +59,7 @@ POINTS = ("component_pre_execute", "component_post_success", "component_post_err
 def started_run(**changed: Any) -> RunState:
     """A run in which both nodes have begun; `changed` replaces fields of the agent step's componentStarted."""
     state = initial_state(RUN, build_graph(WORKFLOW.nodes))
-    session = Session(pid=1, start_time=1, boot_id="b", host="h", inode=1)
-    created = RunCreated(
-        workflow_id="notes",
-        revision_id="0" * 64,
-        params={"since": "v1"},
-        params_digest="0" * 64,
-        hook_set_digest="0" * 64,
-        working_directory="/w",
-        workflow_directory="/w",
-        max_concurrency=4,
-        initiator="cli",
-        metadata={"ticket": "T-1"},
-        session=session,
-    )
+    created = run_created("notes", params={"since": "v1"}, metadata={"ticket": "T-1"})
     for payload in (created, RunStarted()):
         add(state, payload)
     agent_step = {"component_type": "AgentStep", "bound": "Write.", "model_options": {"temperature": 1}, **changed}

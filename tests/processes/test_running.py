@@ -7,6 +7,7 @@ import json
 import os
 import resource
 import signal
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.processes.builders import alive, make_child, shell, until
 
 from hooks.errors import StorageError
 from hooks.processes.exits import Exit, read_exit
-from hooks.processes.launch import Child, CouldNotStartError
+from hooks.processes.launch import LAUNCHER, Child, CouldNotStartError
 from hooks.processes.process_table import find_tree
 from hooks.processes.running import run_child
 from hooks.secrets import Masker
@@ -138,6 +139,18 @@ def test_files_of_an_attempt_are_for_its_owner(tmp_path: Path) -> None:
     run(child)
     modes = {path.name: path.stat().st_mode & 0o777 for path in child.directory.iterdir()}
     assert modes == dict.fromkeys(["stdout", "stderr", "exit.json"], 0o600)
+
+
+@pytest.mark.parametrize("code", [0, 2, 7])
+def test_a_command_whose_end_cannot_be_written_down_is_run_all_the_same(tmp_path: Path, code: int) -> None:
+    """Only a later driver cannot know then. A directory that is gone stands for the disk that is full."""
+    ended = subprocess.run(
+        ["/bin/sh", "-c", LAUNCHER, "launcher", tmp_path / "gone", "sh", "-c", f"echo said >&2; exit {code}"],
+        capture_output=True,
+        check=False,
+    )
+
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, b"", b"said\n")
 
 
 def test_a_second_start_in_a_directory_forgets_the_first(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from hooks.events.envelope import Event
 from hooks.events.payloads import Payload
 from hooks.runtime.driving import RunReport, drive
 from hooks.runtime.runs import OpenRun, open_existing, reopen_run, start_run
-from hooks.storage.log_reader import read_log
 from hooks.storage.run_directory import RunDirectory, list_runs
+from hooks.testing import Recorded
 
 CAT = CommandAgent(name="cat", argv=["cat"])
 
@@ -108,17 +108,20 @@ class Runs:
         return directory
 
     @property
+    def recorded(self) -> Recorded:
+        return Recorded(self.directory)
+
+    @property
     def events(self) -> list[Event]:
-        return list(read_log(self.directory.log))
+        return self.recorded.events
 
     @property
     def types(self) -> list[str]:
-        return [event.payload.type for event in self.events]
+        return self.recorded.types
 
     def only(self, payload_type: type[Payload]) -> Any:
         """The one payload of that type in the log."""
-        (payload,) = [event.payload for event in self.events if isinstance(event.payload, payload_type)]
-        return payload
+        return self.recorded.only(payload_type)
 
 
 def digest(path: Path) -> str:

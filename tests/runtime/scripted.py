@@ -11,6 +11,7 @@ from hooks.definition.hook_points import RULES, HookType
 from hooks.definition.model import HookEntry, PythonAgent
 
 AGENT = '''\
+import fcntl
 import json
 from pathlib import Path
 from hooks.agents.base import AgentError
@@ -23,9 +24,12 @@ def answer(prompt, options=None, messages=None):
     name = Path(__file__).stem
     asked = HERE / f"{name}.asked.jsonl"
     with asked.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # several may be asked at once, and each answer is given to one
         file.write(json.dumps({"prompt": prompt, "options": options, "messages": messages}) + "\\n")
+        file.flush()
+        turn = len(asked.read_text().splitlines())
     script = json.loads((HERE / f"{name}.script.json").read_text())
-    said = script[len(asked.read_text().splitlines()) - 1]
+    said = script[turn - 1]
     if isinstance(said, dict) and "error_class" in said:
         error = ErrorInfo(error_code="Scripted", error_class=said["error_class"], error_message=said["message"])
         raise AgentError(error)

@@ -15,6 +15,7 @@ import pytest
 
 from hooks.definition.model import Gate, Retry
 from hooks.events.payloads import ActivityCancelled, CancelDelivered, NodeReference
+from hooks.runtime.driving import in_own_loop
 from hooks.runtime.reading import read_run
 from hooks.runtime.requests import Answer, request_cancel
 from hooks.storage.verify import verify_run
@@ -25,7 +26,7 @@ PATIENCE_S = 30
 
 
 def cancel(runs: Runs, **fields: Any) -> Answer:
-    return request_cancel(runs.directory, **{"by": "ann", "timeout_ms": TIMEOUT_MS, **fields})
+    return in_own_loop(request_cancel(runs.directory, **{"by": "ann", "timeout_ms": TIMEOUT_MS, **fields}))
 
 
 @contextmanager

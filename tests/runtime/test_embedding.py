@@ -18,10 +18,7 @@ from hooks import (
     Succeeded,
     WorkflowExecutionHooks,
 )
-from hooks.definition.graph import graph_of
 from hooks.definition.model import HostExecutorNode, SubagentNode
-from hooks.ids import RunId
-from hooks.kernel.walk import initial_state
 from tests.runtime.runs import Runs, agent_step, append
 
 
@@ -103,7 +100,7 @@ def test_a_log_folds_to_the_state_it_was_written_from(runs: Runs) -> None:
     report = runs.run(agent_step("a"))
     definition = report.view.definition
 
-    folded: RunState = hooks.fold(initial_state(RunId("run"), graph_of(definition)), hooks.read_events(runs.directory))
+    folded: RunState = hooks.fold(hooks.initial_state("run", definition), hooks.read_events(runs.directory))
 
     assert folded == report.state
     assert [divergence for _, divergence in hooks.replay_run(runs.directory) if divergence is not None] == []

@@ -7,7 +7,7 @@ from typing import Any
 
 from hooks.definition.model import DecisionNode, Gate, LoopNode
 from hooks.events.payloads import WaitCreated
-from hooks.runtime.driving import RunReport
+from hooks.runtime.driving import RunReport, in_own_loop
 from hooks.runtime.requests import Answer, answer_gate
 from hooks.storage.verify import verify_run
 from tests.runtime.runs import Runs, agent_step, append, sh, shell, statuses
@@ -17,8 +17,10 @@ TIMEOUT_MS = 20_000
 
 def answer(runs: Runs, approved: bool, wait_id: str | None = None, **fields: Any) -> Answer:
     wait_id = wait_id or next(iter(open_gates(runs)))
-    return answer_gate(
-        runs.directory, wait_id=wait_id, approved=approved, **{"by": "ann", "timeout_ms": TIMEOUT_MS, **fields}
+    return in_own_loop(
+        answer_gate(
+            runs.directory, wait_id=wait_id, approved=approved, **{"by": "ann", "timeout_ms": TIMEOUT_MS, **fields}
+        )
     )
 
 

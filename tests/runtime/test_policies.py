@@ -14,7 +14,7 @@ import pytest
 import hooks
 from hooks.definition.model import Gate, HookEntry
 from hooks.events.payloads import EffectAttempted, HookDecided, NodeFailed, WaitCreated
-from hooks.runtime.driving import drive
+from hooks.runtime.driving import drive, in_own_loop
 from hooks.runtime.requests import Answer, answer_gate
 from hooks.runtime.runs import reopen_run
 from hooks.storage.verify import verify_run
@@ -27,7 +27,8 @@ def policy(tmp_path: Path, *points: str, answer: Any = None, name: str = "policy
     """A command hook that keeps every payload it gets in `<name>.seen` and answers with `answer`."""
     script = tmp_path / f"{name}.sh"
     script.write_text(
-        f"cat >> {tmp_path}/{name}.seen\necho >> {tmp_path}/{name}.seen\n"
+        # In one write: those who observe are asked side by side.
+        f"payload=$(cat)\nprintf '%s\\n' \"$payload\" >> {tmp_path}/{name}.seen\n"
         + (f"cat <<'ANSWER'\n{json.dumps(answer)}\nANSWER\n" if answer is not None else "")
     )
     return HookEntry(
@@ -46,7 +47,9 @@ def run(runs: Runs, *nodes: Any, hooks: list[HookEntry], **options: Any) -> Any:
 
 def answer(runs: Runs, approved: bool) -> Answer:
     created = [event.payload for event in runs.events if isinstance(event.payload, WaitCreated)][-1]
-    return answer_gate(runs.directory, wait_id=created.wait_id, approved=approved, by="ann", timeout_ms=TIMEOUT_MS)
+    return in_own_loop(
+        answer_gate(runs.directory, wait_id=created.wait_id, approved=approved, by="ann", timeout_ms=TIMEOUT_MS)
+    )
 
 
 BLOCK = {"decision": "block", "reason": "not on a friday", "code": "FRIDAY"}

@@ -14,8 +14,10 @@ from hooks.definition.model import CommandAgent, HostExecutorNode
 from hooks.events.payloads import EffectAttempted, EffectSettled, ReconcileResult
 from hooks.ids import NodeId
 from hooks.runtime.attempt_files import FILE_NAME
+from hooks.runtime.driving import in_own_loop
 from hooks.runtime.requests import Answer, resolve_effect
 from hooks.storage.verify import verify_run
+from hooks.testing import FakeClock
 from tests.runtime.runs import Runs, agent_step, statuses
 
 TIMEOUT_MS = 20_000
@@ -56,14 +58,16 @@ def results(runs: Runs) -> list[tuple[str, str]]:
 
 def resolve(runs: Runs, outcome: Any, **fields: Any) -> Answer:
     attempted = [event.payload for event in runs.events if isinstance(event.payload, EffectAttempted)][-1]
-    return resolve_effect(
-        runs.directory,
-        activity_id=attempted.activity_id,
-        attempt_id=attempted.attempt_id,
-        outcome=outcome,
-        by="ann",
-        timeout_ms=TIMEOUT_MS,
-        **fields,
+    return in_own_loop(
+        resolve_effect(
+            runs.directory,
+            activity_id=attempted.activity_id,
+            attempt_id=attempted.attempt_id,
+            outcome=outcome,
+            by="ann",
+            timeout_ms=TIMEOUT_MS,
+            **fields,
+        )
     )
 
 
@@ -99,7 +103,7 @@ def test_an_effect_that_is_absent_every_time_is_not_tried_for_ever(runs: Runs, t
 
 
 def test_an_absence_counts_only_when_it_has_settled(runs: Runs, tmp_path: Path) -> None:
-    report = runs.run(mail(tmp_path, DIES, lookup=looks(tmp_path, 1, 0), settle=300))
+    report = runs.run(mail(tmp_path, DIES, lookup=looks(tmp_path, 1, 0), settle=300), clock=FakeClock())
 
     assert report.status.exit_code == 0
     assert results(runs) == [("done", "found")]

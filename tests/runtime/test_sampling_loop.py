@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from hooks.clock import SystemClock
 from hooks.definition.model import HookEntry, Judge, Requirement, Retry, Sampling
 from hooks.events.payloads import (
     ActivityFailed,
@@ -26,6 +25,7 @@ from hooks.events.payloads import (
     SamplingRepair,
 )
 from hooks.pipeline.sampling_points import SamplingLoopStartPayload
+from hooks.testing import FakeClock
 from tests.runtime.runs import Runs, agent_step, sh
 from tests.runtime.scripted import asked, failing, looking, points, scripted
 from tests.runtime.test_gates_and_loops import answer
@@ -480,19 +480,6 @@ def test_a_call_that_waits_is_not_made_again_once_the_run_has_failed(runs: Runs,
     assert [point for point, _ in points(tmp_path)].count("generation_error") == 1
 
 
-class HurryingClock(SystemClock):
-    """The machine's clock, on which no sleep takes any time."""
-
-    def __init__(self) -> None:
-        self.slept_ms = 0
-
-    def now_ms(self) -> int:
-        return super().now_ms() + self.slept_ms
-
-    async def sleep_ms(self, duration_ms: int) -> None:
-        self.slept_ms += duration_ms
-
-
 def test_a_delay_survives_its_driver_and_a_retry_begins_a_fresh_loop(runs: Runs, tmp_path: Path) -> None:
     """A later pass neither asks again before it is due nor puts it off; a person who retries asks anew."""
     writer = scripted(tmp_path, "writer", ["bad", failing("retryable"), failing("fatal"), "bad", "good"])
@@ -512,7 +499,7 @@ def test_a_delay_survives_its_driver_and_a_retry_begins_a_fresh_loop(runs: Runs,
     assert runs.directory.log.read_bytes() == log
     assert len(asked(tmp_path, "writer")) == 2
 
-    clock = HurryingClock()
+    clock = FakeClock()
     failed = runs.recover(clock=clock)
     assert failed.status.exit_code == 1
     assert len(asked(tmp_path, "writer")) == 3

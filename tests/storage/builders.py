@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from hooks import testing
 from hooks.events.envelope import Actor, Event
 from hooks.events.payloads import (
     ComponentSucceeded,
@@ -32,19 +33,8 @@ def session(inode: int = 0) -> Session:
 
 
 def run_created(inode: int = 0, *, workflow_id: str = "demo", durability: Durability = "relaxed") -> RunCreated:
-    return RunCreated(
-        workflow_id=workflow_id,
-        revision_id=sha256(WORKFLOW_JSON).hexdigest(),
-        params={},
-        params_digest="0" * 64,
-        hook_set_digest="0" * 64,
-        working_directory="/work",
-        workflow_directory="/work",
-        max_concurrency=1,
-        initiator="tester",
-        durability=durability,
-        session=session(inode),
-    )
+    revision = sha256(WORKFLOW_JSON).hexdigest()
+    return testing.run_created(workflow_id, revision_id=revision, durability=durability, session=session(inode))
 
 
 def resume_started(inode: int) -> ResumeStarted:

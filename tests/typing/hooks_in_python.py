@@ -12,6 +12,7 @@ from hooks import (
     ComponentPreExecutePayload,
     EffectPreAttemptPayload,
     HookContext,
+    HookPayload,
     HookType,
     Opinion,
     Plugin,
@@ -23,7 +24,6 @@ from hooks import (
     hook,
     modify,
 )
-from hooks.pipeline.payload_base import HookPayload
 from hooks.pipeline.verdicts import AskPerson, Block, Modify
 
 

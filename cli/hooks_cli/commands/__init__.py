@@ -25,6 +25,7 @@ COMMANDS = {
     "verify": "Check a run's log, blobs and sidecars for damage.",
     "rerun": "A new run that takes over results of another, from a node on.",
     "replay": "Decide a run again, or test hooks on what happened.",
+    "export": "A run as one file, without its secrets.",
     "policy": "List hooks, try one, print a payload to try it on.",
     "schema": "JSON Schemas: of the payloads of hooks.",
     "doctor": "Check what would go wrong: missing or changed hook files.",
@@ -33,7 +34,6 @@ COMMANDS = {
 
 NOT_SUPPORTED_YET = (
     "completion",
-    "export",
     "graph",
     "help",
     "init",

@@ -10,11 +10,12 @@ import typer
 
 from hooks.errors import HooksError, UsageError
 from hooks.runtime.garbage import FinishedRun, finished_runs, remove_leftovers, remove_run
+from hooks.times import iso_time
 from hooks_cli.failures import report_failure, worst
 from hooks_cli.options import AsJson, RunsDir, duration_ms, runs_directory
 from hooks_cli.render.documents import now_ms, path_text
 from hooks_cli.render.streams import ask, emit, emit_json, say
-from hooks_cli.render.text import iso_time, table
+from hooks_cli.render.text import table
 
 
 def gc(

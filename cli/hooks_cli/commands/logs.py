@@ -10,13 +10,13 @@ import typer
 from hooks.errors import NotFoundError, UsageError
 from hooks.ids import call_directory
 from hooks.kernel.state import ActivityState
+from hooks.runtime.node_names import name_in_id
+from hooks.runtime.node_words import pick
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.draws import drawn_attempts
-from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, NodeWord, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import path_text
-from hooks_cli.render.node_names import name_in_id
 from hooks_cli.render.streams import emit, emit_bytes, emit_json, on_terminal
 from hooks_cli.render.text import neutralise_lines
 

@@ -13,6 +13,7 @@ from hooks.runtime.reading import read_run
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import error_document, error_text
 from hooks_cli.later_hooks import hooks_of_flags, later_hooks
@@ -52,6 +53,7 @@ def recover(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -74,7 +76,7 @@ def recover(
             if tells_idle and not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)
-            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         manner = Manner("hooks.recover/1", as_json, deadline, accepted, tells_idle=tells_idle)

@@ -7,12 +7,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from hooks import jsonio
-from hooks.errors import JsonBorderError, NotFoundError, UsageError
-from hooks.kernel.state import AttemptState
-from hooks.runtime.reading import RunView, read_run
-from hooks.runtime.requests import resolve_effect
+from hooks.errors import JsonBorderError, UsageError
+from hooks.runtime import asking
+from hooks.runtime.driving import in_own_loop
+from hooks.runtime.meant import meant_effect
+from hooks.runtime.node_names import name_in_id
+from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import find_run
-from hooks_cli.node_words import pick
 from hooks_cli.options import (
     AsJson,
     By,
@@ -24,9 +25,7 @@ from hooks_cli.options import (
     required_duration_ms,
     runs_directory,
 )
-from hooks_cli.render.node_names import name_in_id
-from hooks_cli.requesting import require_granted, tell_granted
-from hooks_cli.user import user_name
+from hooks_cli.requesting import tell_granted
 
 
 def resolve(
@@ -57,23 +56,23 @@ def resolve(
         raise UsageError("--new-key only goes with --retry.", fix="Leave it out.")
     timeout_ms = required_duration_ms("--timeout", timeout)
     view = read_run(find_run(runs_directory(runs_dir), run))
-    attempt = _meant(view, node)
-    answer = resolve_effect(
-        view.directory,
-        activity_id=attempt.activity_id,
-        attempt_id=attempt.attempt_id,
-        outcome=outcome,
-        output=value,
-        new_key=new_key,
-        by=by or user_name(),
-        reason=reason,
-        timeout_ms=timeout_ms,
+    attempt = meant_effect(view, node)
+    report = in_own_loop(
+        asking.resolve(
+            view.directory,
+            attempt.activity_id,
+            outcome,
+            output=value,
+            new_key=new_key,
+            by=by,
+            reason=reason,
+            timeout_ms=timeout_ms,
+        )
     )
-    require_granted(answer)
     name = name_in_id(attempt.activity_id)
     facts = {"node": name, "attempt_id": attempt.attempt_id, "resolution": outcome}
     told = _TOLD["done_without_output" if outcome == "done" and value is None else outcome]
-    return tell_granted(answer, f"{name} {told}.", facts, schema="hooks.resolve/1", as_json=as_json)
+    return tell_granted(report.view, f"{name} {told}.", facts, schema="hooks.resolve/1", as_json=as_json)
 
 
 _Outcome = Literal["done", "retry", "failed"]
@@ -104,16 +103,3 @@ def _output(outcome: _Outcome, text: str | None) -> Any:
         raise UsageError(
             f"--output is no JSON: {error}.", fix="""Quote it for the shell: --output '{"id": 7}'"""
         ) from error
-
-
-def _meant(view: RunView, node: str) -> AttemptState:
-    dangling = [attempt for attempt in view.state.open.values() if attempt.is_dangling]
-    offered = {name_in_id(attempt.activity_id): attempt for attempt in [*dangling, *view.state.in_doubt.values()]}
-    attempt = pick(view.state, node, offered, what="effects in doubt")
-    if attempt is not None:
-        return attempt
-    raise NotFoundError(
-        f"No effect of {node} is in doubt in run {view.run_id}, which is {view.status.status}.",
-        fix=f"`hooks show {view.run_id}` tells how it stands.",
-        run=view.run_id,
-    )

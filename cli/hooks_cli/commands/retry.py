@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from hooks.errors import NotFoundError
 from hooks.runtime.driving import RunReport
-from hooks.runtime.reading import RunView, read_run
+from hooks.runtime.meant import meant_to_retry
+from hooks.runtime.reading import read_run
 from hooks.runtime.runs import reopen_run
+from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import hooks_of_flags, later_hooks
 from hooks_cli.moving import Manner, move, move_each
-from hooks_cli.node_words import pick
 from hooks_cli.options import (
     Accept,
     AsJson,
@@ -28,9 +29,7 @@ from hooks_cli.options import (
     duration_ms,
     runs_directory,
 )
-from hooks_cli.render.node_names import name_in_id, node_name
 from hooks_cli.render.streams import say
-from hooks_cli.user import user_name
 
 
 def retry(
@@ -43,6 +42,7 @@ def retry(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -54,7 +54,7 @@ def retry(
     accepted = accepted_codes(accept)
     of_flags = hooks_of_flags(hooks)
     directory = find_run(runs_directory(runs_dir), run)
-    nodes = [_meant(read_run(directory), node)] if node is not None else []
+    nodes = [meant_to_retry(read_run(directory), node)] if node is not None else []
 
     def try_again(directory: RunDirectory) -> RunReport:
         entries = later_hooks(directory, of_flags)
@@ -64,25 +64,7 @@ def retry(
             if not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)
-            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         return move_each([directory], try_again, Manner("hooks.retry/1", as_json, deadline, accepted))
-
-
-def _meant(view: RunView, word: str) -> tuple[str, str]:
-    """Scope and id of the node to try again; an item of a fan-out means the node, whose failed items are tried."""
-    offered = {
-        node_name(node_id, scope.key): (scope.key, str(node_id))
-        for scope in view.state.scopes.values()
-        for node_id, node in scope.nodes.items()
-        if node.status in ("failed", "cancelled")
-    }
-    place = pick(view.state, name_in_id(word).partition("[")[0], offered, what="nodes that did not succeed")
-    if place is None:
-        raise NotFoundError(
-            f"{word} of run {view.run_id} neither failed nor was cancelled.",
-            fix=f"`hooks retry {view.run_id}` tries everything again that did.",
-            run=view.run_id,
-        )
-    return place

@@ -13,7 +13,9 @@ from hooks.definition.model import HookEntry, Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
+from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory
+from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import hooks_of_flags, later_hooks
@@ -34,7 +36,6 @@ from hooks_cli.options import (
 from hooks_cli.render.node_documents import performed_by
 from hooks_cli.render.plan_page import plan_page
 from hooks_cli.render.streams import emit, emit_json, say
-from hooks_cli.user import user_name
 
 
 def run(
@@ -71,6 +72,7 @@ def run(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
     until: Annotated[str | None, typer.Option("--until", hidden=True)] = None,
@@ -127,7 +129,7 @@ def run(
         ) as opened,
     ):
         say(opened.run_id)
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
 
 

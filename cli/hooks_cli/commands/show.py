@@ -10,19 +10,19 @@ import typer
 from hooks.errors import NotFoundError, UsageError
 from hooks.ids import NodeId
 from hooks.runtime.binding import resolve_composite
+from hooks.runtime.node_names import name_in_id, node_name
+from hooks.runtime.node_words import pick
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.attempts import answer_documents, attempt_documents
 from hooks_cli.doubts import doubt_documents
 from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
-from hooks_cli.node_words import pick
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import now_ms
 from hooks_cli.render.gates import gate_documents, gates_page
 from hooks_cli.render.next_steps import next_commands, steps_at
 from hooks_cli.render.node_documents import node_document, node_documents, plain
-from hooks_cli.render.node_names import name_in_id, node_name
 from hooks_cli.render.node_status import activities_of
 from hooks_cli.render.run_end import end_document
 from hooks_cli.render.run_page import node_page, run_page

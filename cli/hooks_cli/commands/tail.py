@@ -17,15 +17,15 @@ import typer
 from hooks.errors import CorruptRunError, HooksError, UsageError
 from hooks.events.envelope import Event
 from hooks.events.payloads import EVENT_TYPES
+from hooks.runtime.node_names import event_place, means, name_in_id
+from hooks.runtime.node_words import require_node
 from hooks.runtime.reading import read_events, read_run
 from hooks.runtime.watching import RunsWatch, RunWatch
 from hooks.storage.run_directory import RunDirectory, find_run, list_runs
 from hooks_cli.failures import report_failure, worst
-from hooks_cli.node_words import require_node
 from hooks_cli.options import RUN_WORDS, AsJson, RunsDir, runs_directory
 from hooks_cli.render.documents import event_document
 from hooks_cli.render.event_line import event_line
-from hooks_cli.render.node_names import event_place, means, name_in_id
 from hooks_cli.render.streams import emit_bytes, emit_json
 
 _Item = TypeVar("_Item")

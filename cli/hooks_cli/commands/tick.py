@@ -5,6 +5,7 @@ from __future__ import annotations
 from hooks.runtime.driving import RunReport
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
+from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import later_hooks
 from hooks_cli.moving import Manner, move, move_each, unless_idle
@@ -29,6 +30,7 @@ def tick(
     timeout: Timeout = None,
     accept: Accept = None,
     quiet: Quiet = False,
+    otlp: Otlp = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -42,7 +44,7 @@ def tick(
 
     def one_pass(directory: RunDirectory) -> RunReport:
         with open_existing(directory, hook_entries=later_hooks(directory)) as opened:
-            return move(opened, deadline, quiet=True, one_pass=True)
+            return move(opened, deadline, quiet=True, one_pass=True, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         manner = Manner("hooks.tick/1", as_json, deadline, accepted, tells_idle=not (quiet and every))

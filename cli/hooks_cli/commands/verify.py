@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from hooks.errors import CorruptRunError
-from hooks.runtime.reading import read_run
+from hooks.runtime.reading import check_run
 from hooks.storage.run_directory import RunDirectory
-from hooks.storage.verify import Finding, verify_run
+from hooks.storage.verify import Finding
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
 from hooks_cli.render.documents import path_text
 from hooks_cli.render.streams import emit, emit_json
@@ -23,24 +23,13 @@ def verify(runs: RunWords = None, every: All = False, runs_dir: RunsDir = None, 
     Exits 9 if something is damaged. --all means every run.
     """
     directories = select(runs_directory(runs_dir), runs, every=every, meant=any_run)
-    documents = [_document(directory, _findings(directory)) for directory in directories]
+    documents = [_document(directory, check_run(directory)) for directory in directories]
     code = 0 if all(document["intact"] for document in documents) else CorruptRunError.exit_code
     if as_json:
         emit_json({"schema": "hooks.verify/1", "exit_code": code, "runs": documents})
     else:
         emit("".join(_text(document) for document in documents))
     return code
-
-
-def _findings(directory: RunDirectory) -> list[Finding]:
-    """What is not as it was written, else what is no history that a run can have."""
-    findings = verify_run(directory)
-    if not any(finding.severity == "damage" for finding in findings):
-        try:
-            read_run(directory)
-        except CorruptRunError as error:
-            findings.append(Finding("damage", error.file, error.reason, line=error.line, byte=error.byte))
-    return findings
 
 
 def _document(directory: RunDirectory, findings: list[Finding]) -> dict[str, Any]:

@@ -17,11 +17,12 @@ from hooks.errors import CorruptRunError, HooksError, RunLockedError
 from hooks.events.envelope import SCHEMA_VERSION, Event
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
+from hooks.runtime.meant import place_of_gate
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView
+from hooks.times import iso_time
 from hooks_cli.render.errors import last_error
-from hooks_cli.render.gates import gate_name
-from hooks_cli.render.node_names import name_in_id
-from hooks_cli.render.text import iso_time, iso_time_or_none
+from hooks_cli.render.text import iso_time_or_none
 
 
 def now_ms() -> int:
@@ -46,7 +47,7 @@ def run_document(view: RunView, at_ms: int) -> dict[str, Any]:
         "nodes_succeeded": sum(node.status == "succeeded" for node in state.root.nodes.values()),
         "nodes_finished": state.root.finished,
         "nodes_total": len(state.graph.nodes),
-        "open_gates": [gate_name(wait) for wait in state.waits.values()],
+        "open_gates": [place_of_gate(wait.created) for wait in state.waits.values()],
         "in_doubt": [name_in_id(activity_id) for activity_id in state.in_doubt],
         "directory": path_text(view.directory.path),
         "error": _failure(state),

@@ -10,7 +10,7 @@ from hooks.definition.model import LoopNode
 from hooks.events.payloads import ErrorInfo
 from hooks.ids import NodeId
 from hooks.kernel.state import ActivityState, NodeState, RunState, Scope
-from hooks_cli.render.node_names import name_in_id, node_name
+from hooks.runtime.node_names import name_in_id, node_name
 from hooks_cli.render.node_status import last_round
 
 

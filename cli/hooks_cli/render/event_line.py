@@ -51,8 +51,9 @@ from hooks.events.payloads import (
     WaitDeadlineExceeded,
     WaitResolved,
 )
+from hooks.runtime.gate_history import answer_word
+from hooks.runtime.node_names import event_place, reference_name
 from hooks_cli.render.errors import error_text
-from hooks_cli.render.node_names import event_place, reference_name
 from hooks_cli.render.text import clock_time, duration, one_line
 
 _DETAIL_WIDTH = 160
@@ -215,10 +216,6 @@ def _notable(validations: list[EffectiveValidation]) -> list[str]:
 
 def _passed(passed: bool) -> str:
     return "passed" if passed else "failed"
-
-
-def answer_word(approved: bool) -> str:
-    return "approved" if approved else "rejected"
 
 
 def _by(who: str, why: str | None) -> str:

@@ -12,27 +12,14 @@ import orjson
 
 from hooks.events.payloads import WaitCreated
 from hooks.kernel.state import WaitState
+from hooks.runtime.meant import open_gates, place_of_gate
 from hooks.runtime.reading import RunView
-from hooks_cli.render.node_names import name_in_id
-from hooks_cli.render.text import iso_time, iso_time_or_none, neutralise, neutralise_lines, one_line
-from hooks_cli.user import user_name
+from hooks.runtime.user import user_name
+from hooks.times import iso_time
+from hooks_cli.render.text import iso_time_or_none, neutralise, neutralise_lines, one_line
 
 _SUBJECT_WIDTH = 2_000
 _PROMPT_WIDTH = 200
-
-
-def gate_name(wait: WaitState) -> str:
-    return place_of_gate(wait.created)
-
-
-def place_of_gate(gate: WaitCreated) -> str:
-    """The place an answer names: the node, in its round; the item, where only an item stands at the gate."""
-    return name_in_id(gate.work_activity_id or gate.activity_id)
-
-
-def open_gates(view: RunView) -> dict[str, WaitState]:
-    """The open gates by name, in the order in which they opened."""
-    return {gate_name(wait): wait for wait in view.state.waits.values()}
 
 
 def gate_documents(view: RunView) -> list[dict[str, Any]]:

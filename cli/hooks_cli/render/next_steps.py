@@ -10,10 +10,11 @@ from typing import TypeAlias
 from hooks.events.payloads import WaitCreated
 from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
+from hooks.runtime.meant import place_of_gate
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView
 from hooks_cli.render.errors import last_error
-from hooks_cli.render.gates import gate_commands, is_overdue, place_of_gate
-from hooks_cli.render.node_names import name_in_id
+from hooks_cli.render.gates import gate_commands, is_overdue
 
 _MOST_PLACES = 5
 

@@ -14,8 +14,8 @@ from hooks.events.payloads import ErrorInfo
 from hooks.ids import ActivityId, NodeId, work_activity
 from hooks.kernel.state import ActivityState, Composite, NodeState, RunState, Scope, output_of
 from hooks.kernel.status import RunStatus
+from hooks.runtime.node_names import node_name
 from hooks_cli.render.errors import doubt_error, error_document
-from hooks_cli.render.node_names import node_name
 from hooks_cli.render.node_status import activities_of, activity_status, last_round, node_status
 from hooks_cli.render.text import iso_time_or_none
 

@@ -31,10 +31,10 @@ from hooks.events.payloads import (
     WaitResolved,
 )
 from hooks.kernel.state import RunState
+from hooks.runtime.node_names import event_place, node_name
 from hooks_cli.render.errors import error_text
 from hooks_cli.render.event_line import detail, failure_reasons, hook_reasons
 from hooks_cli.render.gates import answers_text, gate_terms
-from hooks_cli.render.node_names import event_place, node_name
 from hooks_cli.render.node_status import has_begun_work
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import duration, one_line

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from hooks.runtime.meant import open_gates
 from hooks.runtime.reading import RunView
+from hooks.times import iso_time
 from hooks_cli.render.documents import run_document
 from hooks_cli.render.errors import errors, placed_error_text
-from hooks_cli.render.gates import gate_documents, gate_line, open_gates
+from hooks_cli.render.gates import gate_documents, gate_line
 from hooks_cli.render.next_steps import in_doubt_places, next_commands
-from hooks_cli.render.text import duration, iso_time, one_line
+from hooks_cli.render.text import duration, one_line
 
 _WIDTH = 400
 _MOST_ERRORS = 10

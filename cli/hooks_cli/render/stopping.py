@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from hooks.definition.durations import spelt
 from hooks.kernel.state import RunState
-from hooks_cli.render.node_names import name_in_id
+from hooks.runtime.node_names import name_in_id
 
 
 def stopping_text(reason: str, state: RunState, grace_ms: int) -> str:

@@ -7,10 +7,12 @@ the window or hide what stands there. Everything shown to a person passes throug
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import orjson
+
+from hooks.times import iso_time
 
 _SHORT_WIDTH = 400
 _KEPT_IN_LINES = {ord("\n"), ord("\t")}
@@ -63,11 +65,6 @@ def one_line(text: str, width: int) -> str:
     marker = _cut_marker(len(text) - width)
     # Cut before escaping: a value of 50 MB must not be copied to show 80 characters of it.
     return neutralise(text[:width])[: max(0, width - len(marker))] + marker
-
-
-def iso_time(ms: int) -> str:
-    """ISO 8601 in UTC with milliseconds: the form of every time in machine output."""
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{ms % 1000:03d}Z"
 
 
 def iso_time_or_none(ms: int | None) -> str | None:

@@ -19,13 +19,16 @@ _T = TypeVar("_T")
 class DeclaredAgent:
     """An agent within the limits of its declaration."""
 
-    def __init__(self, declaration: AgentDeclaration, agent: Agent) -> None:
+    def __init__(
+        self, declaration: AgentDeclaration, agent: Agent, *, also_honours: frozenset[str] = frozenset()
+    ) -> None:
         self._declaration = declaration
         self._agent = agent
+        self._also_honours = also_honours
 
     @property
     def honoured_options(self) -> frozenset[str]:
-        return self._agent.honoured_options
+        return self._agent.honoured_options | self._also_honours
 
     async def generate(self, request: GenerationRequest) -> Generation:
         self._refuse_unknown(request)
@@ -42,7 +45,7 @@ class DeclaredAgent:
         return replace(request, model_options={**declaration.model_options, **request.model_options})
 
     def _refuse_unknown(self, request: GenerationRequest) -> None:
-        known = self._agent.honoured_options
+        known = self.honoured_options
         if unknown := sorted(set(request.model_options) - known):
             raise self._refusal(unknown[0], known)
         if request.tool_calls_enabled and not self._declaration.knows_tools:

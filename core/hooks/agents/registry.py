@@ -21,12 +21,16 @@ from hooks.errors import UsageError
 GROUP = "hooks.agents"
 
 
-def make_agent(declaration: AgentDeclaration, workflow_directory: Path) -> Agent:
+def make_agent(declaration: AgentDeclaration, workflow_directory: Path, own: Agent | None = None) -> Agent:
     """The agent declared; relative files of the declaration are looked for from the workflow's directory.
+
+    `own` answers instead, within the limits of the declaration.
 
     Of those that come with hooks nothing is loaded or started before the first prompt. Raises UsageError for a path
     that is none, and for a kind that is not installed.
     """
+    if own is not None:
+        return DeclaredAgent(declaration, own, also_honours=declaration.honoured_options)
     return DeclaredAgent(declaration, _of_kind(declaration, workflow_directory))
 
 

@@ -18,7 +18,7 @@ from hooks.definition.executors_section import read_executors
 from hooks.definition.fields import Fields, Keys, read_fields
 from hooks.definition.hooks_section import Origin, read_hooks
 from hooks.definition.model import AgentDeclaration, ExecutorDeclaration, HookEntry
-from hooks.definition.source import read_file, read_source
+from hooks.definition.source import read_file, read_source, read_source_if_any
 from hooks.definition.tree import Sequence
 from hooks.definition.values import read_choice, read_text
 from hooks.errors import DefinitionError
@@ -71,7 +71,8 @@ def load_config(start: Path, environ: Mapping[str, str], *, check_files: bool = 
     config = Config()
     problems = []
     for path, origin in files:
-        if not os.path.isfile(path):
+        # What is there and no file (a directory, a link to nowhere) was meant to be one, and is told.
+        if not os.path.lexists(path):
             continue
         try:
             config = _load_file(path, origin, check_files=check_files).over(config)
@@ -132,10 +133,9 @@ def _user_directory(environ: Mapping[str, str], variable: str, below_home: str) 
 
 
 def _load_file(path: Path, origin: Origin, *, check_files: bool) -> Config:
-    data = read_file(path)
-    if not data.strip():
+    source, root = read_source_if_any(read_file(path), str(path))
+    if root is None:
         return Config()
-    source, root = read_source(data, str(path))
     fields = read_fields(source, root, _KEYS, "the config")
     config = _read(fields, path, origin, check_files=check_files) if fields is not None else Config()
     source.raise_problems()

@@ -24,7 +24,7 @@ from hooks.definition.gates_check import check_gates
 from hooks.definition.hooks_section import DeclaredHook, read_hooks, report_idle_globs
 from hooks.definition.judges_check import check_sampled_agents, judge_agents
 from hooks.definition.loops_check import check_loops, with_bodies
-from hooks.definition.model import AgentDeclaration, Param, Retry, Workflow
+from hooks.definition.model import AgentDeclaration, EntryPointAgent, Param, Retry, Workflow
 from hooks.definition.nodes_section import DeclaredNode, read_nodes
 from hooks.definition.params_section import read_params
 from hooks.definition.references_check import check_references
@@ -56,6 +56,10 @@ _KEYS = Keys(
     },
 )
 _MOST_VERSION = 2**53
+_BEGINNING = "write it: a workflow begins with `workflow_id:` and has `nodes:`"
+
+OF_THE_PROGRAM = "program"
+"""The kind of an agent that whoever drives the run performs."""
 
 
 def load_workflow(
@@ -65,19 +69,26 @@ def load_workflow(
     config: Config | None = None,
     name: str | None = None,
     check_files: bool = False,
+    agents: Collection[str] = (),
+    executors: Collection[str] = (),
     warn: Callable[[Problem], None] | None = None,
 ) -> Workflow:
     """Read and check a workflow file; what it takes from `config` (agents, executors, defaults) becomes part of it.
 
     `text` stands for the file's content where that is known already (stdin), `name` for the file in messages. With
-    `check_files` the programs and functions it names are looked for, too. `warn` is told what is allowed and hardly
-    meant. Raises DefinitionError with every problem found, in order of place.
+    `check_files` the programs and functions it names are looked for, too. `agents` and `executors` are names that the
+    program which drives the run performs itself (`WorkflowExecutionHooks`), beside those that are declared or
+    installed. `warn` is told what is allowed and hardly meant. Raises DefinitionError with every problem found, in
+    order of place.
     """
     data = read_file(source) if text is None else text
-    origin, root = read_source(data, name or str(source))
+    origin, root = read_source(data, name or str(source), _BEGINNING)
     origin.base = source.absolute().parent if check_files else None
     fields = read_fields(origin, root, _KEYS, "the workflow")
-    loader = _Loader(origin, fields, config or Config(), str(source.absolute())) if fields is not None else None
+    loader = None
+    if fields is not None:
+        own = Config(agents={name: EntryPointAgent(name=name, entry_point=OF_THE_PROGRAM) for name in agents})
+        loader = _Loader(origin, fields, own.over(config or Config()), str(source.absolute()), executors)
     workflow = loader.load() if loader is not None else None
     if warn is not None:
         for warning in origin.sorted_warnings():
@@ -90,11 +101,14 @@ def load_workflow(
 class _Loader:
     """Reads the sections in an order in which each finds what it needs of the others."""
 
-    def __init__(self, source: Source, fields: Fields, config: Config, declared_in: str) -> None:
+    def __init__(
+        self, source: Source, fields: Fields, config: Config, declared_in: str, own_executors: Collection[str]
+    ) -> None:
         self._source = source
         self._fields = fields
         self._config = config
         self._declared_in = declared_in
+        self._own_executors = own_executors
 
     def load(self) -> Workflow | None:
         source, config = self._source, self._config
@@ -113,7 +127,7 @@ class _Loader:
         check_agents(source, nodes, {**config.agents, **agents})
         check_sampled_agents(source, nodes, {**config.agents, **agents})
         check_conversations(source, nodes, loop_of)
-        check_executors(source, nodes, config.executors)
+        check_executors(source, nodes, [*config.executors, *self._own_executors])
         if head.get("require_gates"):
             check_gates(source, nodes, {**config.agents, **agents})
         check_references(source, nodes, declared, loop_of)

@@ -32,9 +32,10 @@ class FileValue(msgspec.Struct, frozen=True):
 
 def load_params_file(path: Path) -> dict[str, FileValue]:
     """The values of a params file (YAML or JSON), for `resolve_params`. Raises DefinitionError."""
-    source, root = read_source(read_file(path), str(path))
+    fix = "write `name: value` lines"
+    source, root = read_source(read_file(path), str(path), fix)
     if not isinstance(root, tree.Mapping):
-        raise source.fail(root.start, "a params file must be a mapping of names to values", "write `name: value` lines")
+        raise source.fail(root.start, "a params file must be a mapping of names to values", fix)
     source.raise_problems()
     return {entry.key.text: FileValue(entry.value, source) for entry in root.entries}
 

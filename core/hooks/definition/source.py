@@ -37,19 +37,21 @@ def read_file(path: Path) -> bytes:
     return data
 
 
-_BEGINNING = "write it: a workflow begins with `workflow_id:` and has `nodes:`"
-
-
-def read_source(data: bytes, file: str, fix_of_empty: str = _BEGINNING) -> tuple[Source, Node]:
+def read_source(data: bytes, file: str, fix_of_empty: str | None = None) -> tuple[Source, Node]:
     """The tree of `data`, and the source that problems are reported to; `file` is its name in messages.
 
     Raises DefinitionError for what cannot be read at all; the problems of the rest are collected in the source.
     """
-    source = Source(file, _decode(data, file))
-    root = _read_any(source)
+    source, root = read_source_if_any(data, file)
     if root is None:
         raise source.fail(0, "the file is empty", fix_of_empty)
     return source, root
+
+
+def read_source_if_any(data: bytes, file: str) -> tuple[Source, Node | None]:
+    """As `read_source`; no tree if there is nothing in `data`, or only comments."""
+    source = Source(file, _decode(data, file))
+    return source, _read_any(source)
 
 
 def _read_any(source: Source) -> Node | None:

@@ -24,6 +24,7 @@ SCHEMA_VERSION = 1
 FIRST_PREV = "0" * 64
 Actor: TypeAlias = Literal["scheduler", "human", "system", "worker", "host_executor", "supervisor"]
 
+_PREV_MARK = b',"prev":"'
 _HASH_MARK = b',"hash":"'
 _TAIL = len(_HASH_MARK) + 64 + len(b'"}')
 
@@ -80,11 +81,21 @@ def encode(event: Event, run_id: str, prev: str, payload: object) -> tuple[bytes
             "type": event.payload.type,
             "payload": payload,
             "group": event.group,
-            "prev": prev,
         }
     )[:-1]
+    return close_line(head, prev)
+
+
+def open_line(line: bytes) -> bytes:
+    """What a whole line says, without its place in the chain: the part before `prev`."""
+    return line[: line.rindex(_PREV_MARK)]
+
+
+def close_line(head: bytes, prev: str) -> tuple[bytes, str]:
+    """The line that says what `head` says, behind the line with the hash `prev`; and its own hash."""
+    head = b'%b%b%b"' % (head, _PREV_MARK, prev.encode())
     digest = sha256(head).hexdigest()
-    return b'%b,"hash":"%b"}\n' % (head, digest.encode()), digest
+    return b'%b%b%b"}\n' % (head, _HASH_MARK, digest.encode()), digest
 
 
 class DecodedLine(Struct, frozen=True, gc=False):

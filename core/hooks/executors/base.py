@@ -96,6 +96,7 @@ class CannotTell:
 
 
 LookUp: TypeAlias = Found | Absent | Later | CannotTell
+"""What a look-up says."""
 
 
 class Executor(Protocol):

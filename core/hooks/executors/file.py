@@ -37,7 +37,7 @@ from hooks.executors.base import (
 from hooks.executors.file_state import NotAFileError, file_state, was_appended, was_written
 from hooks.executors.inputs import check_keys, filled_text, text_or_secret_at, word_at
 from hooks.executors.settling import unsettled
-from hooks.regular_files import NotARegularFileError, open_regular_descriptor
+from hooks.regular_files import NotARegularFileError, open_regular, open_regular_descriptor
 
 MODES = ("write", "replace", "append")
 _MENDABLE = frozenset(
@@ -107,7 +107,8 @@ class FileExecutor(Executor):
     async def look_up(self, call: EffectCall) -> LookUp:
         """Whether the call happened, by what is on disk now, compared with what stood there before.
 
-        A whole write whose content was there already before reads as done: the file is as it should be.
+        A whole write whose content was there already before reads as done: the file is as it should be. What is found
+        is durable when this returns, as after `execute`.
         """
         found: LookUp = await in_thread(partial(_look_up, call))
         return found
@@ -121,8 +122,10 @@ def _look_up(call: EffectCall) -> LookUp:
             happened = was_appended(path, content, call.input["offset"], call.input["prior_sha256"])
         else:
             happened = was_written(path, content, call.input["prior_sha256"])
+        if happened:
+            _make_durable(path)
     except OSError as error:
-        return Later(f"Cannot read {path}: {error.strerror}.")
+        return Later(f"Cannot make sure of {path}: {error.strerror}.")
     except (InputError, NotAFileError) as error:
         return CannotTell(str(error))
     if happened is None:
@@ -257,6 +260,15 @@ def _prior_state(path: Path) -> tuple[int, str | None]:
     except OSError as error:
         message = f"input.path: cannot read {path} ({error.strerror}); what it holds before must be known."
         raise InputError(message) from error
+
+
+def _make_durable(path: Path) -> None:
+    """Sync a file that a killed driver may have written and not synced: what it holds may be in memory only."""
+    target = Path(os.path.realpath(path))
+    with open_regular(target) as file:
+        os.fsync(file.fileno())
+    with suppress(PermissionError):  # one may write into a directory that one may not read
+        _sync_directory(target.parent)
 
 
 def _sync_directory(directory: Path) -> None:

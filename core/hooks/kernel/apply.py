@@ -61,7 +61,10 @@ def apply(state: RunState, event: Event) -> RunState:
 
 
 def fold(state: RunState, events: Iterable[Event]) -> RunState:
-    """Fold all `events` into `state`."""
+    """Fold all `events` into `state`, and return it: `fold(initial_state(run_id, workflow), events)`.
+
+    Raises IllegalEventError at one that cannot stand where it does.
+    """
     for event in events:
         apply(state, event)
     return state

@@ -9,8 +9,8 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterator
 
-from hooks.definition.graph import Graph
-from hooks.definition.model import DecisionNode, Gate, LoopNode, Node
+from hooks.definition.graph import Graph, graph_of
+from hooks.definition.model import DecisionNode, Gate, LoopNode, Node, Workflow
 from hooks.events.payloads import ErrorInfo
 from hooks.ids import NodeId, RunId
 from hooks.kernel.state import Need, NodeFailure, NodeState, NodeStatus, RunState, Scope
@@ -19,9 +19,9 @@ NEVER_ABSORBED = ("policy", "hook_error")
 """Error classes that neither allow_failure nor `on_failure: continue` covers."""
 
 
-def initial_state(run_id: RunId, graph: Graph) -> RunState:
-    """The state before the first event."""
-    state = RunState(run_id=run_id, graph=graph)
+def initial_state(run_id: str, of: Workflow | Graph) -> RunState:
+    """The state of a run of this workflow before its first event: what `fold` and `apply` begin with."""
+    state = RunState(run_id=RunId(run_id), graph=of if isinstance(of, Graph) else graph_of(of))
     admit_pending(state.root)
     return state
 

@@ -39,8 +39,8 @@ from hooks.events.payloads import (
     WaitDeadlineExceeded,
     WaitResolved,
 )
-from hooks.ids import ActivityId, RevisionId, idempotency_key
-from hooks.kernel.state import AttemptState, DrawState, RunState, WaitState
+from hooks.ids import ActivityId, NodeId, RevisionId, idempotency_key
+from hooks.kernel.state import AttemptState, DrawState, NodeState, RunState, WaitState
 from hooks.pipeline import effect_payloads, payloads, run_payloads, sampling_payloads
 from hooks.pipeline.dispatch import PayloadDocument
 from hooks.pipeline.effective import values_before
@@ -108,13 +108,31 @@ def moments_after(
 
 def cancelled_in(state: RunState) -> tuple[list[str], list[str]]:
     """The activities and nodes that a cancel of the run has ended."""
-    nodes = {
-        node_id: scope.nodes[node_id]
+    cancelled = [
+        (node_id, node)
         for scope in state.scopes.values()
-        for node_id in scope.nodes
-        if scope.nodes[node_id].status == "cancelled"
-    }
-    return [node.activity.activity_id for node in nodes.values() if node.activity is not None], [*nodes]
+        for node_id, node in scope.nodes.items()
+        if node.status == "cancelled"
+    ]
+    activities = [activity_id for _, node in cancelled for activity_id in _activities(node)]
+    return activities, [*dict.fromkeys(node_id for node_id, _ in cancelled)]
+
+
+def cancelled_with(state: RunState, scope: str, node_id: NodeId) -> list[str]:
+    """The activities that a cancel of this node has ended: its own, of a fan-out its items, of a loop its round."""
+    node = state.scopes[scope].nodes.get(node_id)
+    inside = [
+        body
+        for round_ in state.scopes.values()
+        if round_.loop == node_id
+        for body in round_.nodes.values()
+        if body.status not in ("succeeded", "failed", "skipped")
+    ]
+    return [activity_id for one in [node, *inside] if one is not None for activity_id in _activities(one)]
+
+
+def _activities(node: NodeState) -> list[str]:
+    return [activity.activity_id for activity in [node.activity, *node.items] if activity is not None]
 
 
 def _of_attempt(

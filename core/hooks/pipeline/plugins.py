@@ -61,6 +61,7 @@ class RegisteredPlugin:
 
 
 Registered: TypeAlias = "PluginSet | Plugin | type[Plugin] | Callable[..., Any]"
+"""A hook as an object of a program: a decorated function, a Plugin or a class of one, or a set of these."""
 
 
 class PluginSet:

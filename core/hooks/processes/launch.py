@@ -6,7 +6,8 @@ stdin is a file in memory, since it may hold secrets, and what it holds otherwis
 
 exit.json is written in place by one printf, not renamed into place: a rename would need a forked `mv`, half a
 millisecond a step. It is safe because no proper prefix of {"exitCode":0} is a JSON object: what a crash, a full disk or
-a power cut can leave (nothing, a part, zeros) reads as absent, never as another answer.
+a power cut can leave (nothing, a part, zeros) reads as absent, never as another answer. A launcher that cannot open it
+starts the command all the same: a driver that is there sees how it ends, and for another one the end is unknown.
 
 The command is exec'd in a subshell, with TERM, INT and HUP back at their defaults; the launcher itself only notes
 these signals and waits on.
@@ -56,10 +57,11 @@ _NEVER_DEADLY = " ".join(
     )
 )
 
-_LAUNCHER = f"""\
+LAUNCHER = f"""\
 directory=$1; shift
 trap : TERM INT HUP
-exec 3>&2 2>"$directory/{EXIT_FILE}"
+exec 3>&2 2>/dev/null
+command exec 2>"$directory/{EXIT_FILE}"  # `command`, so that sh goes on where it cannot be opened
 (exec "$@" 2>&3 3>&-)
 status=$?
 signal=0
@@ -123,7 +125,7 @@ def launch(child: Child) -> subprocess.Popen[bytes]:
     directory = child.directory.absolute()
     environment = {**child.environment, MARKER_VARIABLE: child.marker}
     argv = [*_hidden_from_shell(environment), program, *child.argv[1:]]
-    command = ["/bin/sh", "-c", _LAUNCHER, "hooks-launch", str(directory), *argv]
+    command = ["/bin/sh", "-c", LAUNCHER, "hooks-launch", str(directory), *argv]
     with ExitStack() as files:
         stdin, stdout, stderr = _open_files(directory, child.stdin, files)
         try:

@@ -38,12 +38,13 @@ from hooks.kernel.state import AttemptState, WaitState
 from hooks.runtime.binding import bind_prompt, bind_step, scope_of_attempt
 from hooks.runtime.context import RunContext
 from hooks.runtime.effects import Effect, perform_effect, settle_cancelled_effect
-from hooks.runtime.execution_hooks import Cancelled, DispatchOutcome, Failed, Succeeded
+from hooks.runtime.execution_hooks import Cancelled, DispatchContext, DispatchOutcome, Failed, Succeeded
 from hooks.runtime.gates import Stage, gate_digest, open_gate
 from hooks.runtime.hook_points import BlockedByHookError
 from hooks.runtime.loop_record import LoopRecord
 from hooks.runtime.prepared_call import PreparedCall
-from hooks.runtime.step import Step, error_of_outcome, who
+from hooks.runtime.sampling_loop import settle_draw
+from hooks.runtime.step import Step, checked_outcome, error_of_outcome, who
 from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 from hooks.runtime.told_answers import check_told, is_told
@@ -287,9 +288,9 @@ class Attempt(Step):
         implementation = self.run.implementation
         if self.inherited and (loop := self.state.loop) is not None:
             if loop.open:
-                await self.supervised(implementation.settle_subagent(self.context(), node))
+                await self.supervised(settle_draw(self.context(), node))
             if any(draw.validated is None for draw in loop.answered):
-                await self.end_leftovers()  # checks that were commands
+                await self.end_processes()  # checks that were commands
             # What was begun before has been settled: what is drawn now has its whole time.
             self.inherited = False
         return output_of_outcome(
@@ -305,7 +306,11 @@ class Attempt(Step):
         if not self.inherited:
             self.run.recorder.record(ActivityRunning(**self.who), "worker")
             await self.run.recorder.commit()
-        work = self.run.implementation.execute_host_executor(self.context(), node, filled)
+        implementation = self.run.implementation
+        if self.inherited:
+            work = self.adopted(implementation.adopt_host_executor(self.context(), node, filled))
+        else:
+            work = implementation.execute_host_executor(self.context(), node, filled)
         outcome = await self.supervised(work)
         if self.inherited and isinstance(outcome, Failed) and outcome.outcome == "unknown":
             self.interrupted(DRIVER_DIED)
@@ -317,6 +322,7 @@ class Attempt(Step):
             name=node.executor,
             prepare=lambda: self.prepare(node),
             execute=lambda context, value: implementation.execute_host_executor(context, node, value),
+            adopt=lambda context, value: implementation.adopt_host_executor(context, node, value),
             look_up=lambda context, value: implementation.look_up_effect(context, node, value),
             policy=lambda value: implementation.effect_policy(node, value, self.timeout_ms),
         )
@@ -325,10 +331,18 @@ class Attempt(Step):
         """A draw of an agent whose answers have consequences; nobody can look one up or repeat it."""
         canonical_input = {"format": self.format, "model_options": self.model_options, "prompt": self.bound}
         implementation = self.run.implementation
+
+        async def adopt(context: DispatchContext, value: Any) -> DispatchOutcome | None:
+            if self.state.loop is None:
+                return await implementation.adopt_subagent(context, node, value["prompt"])
+            # A loop that has begun goes on by what the log says, and makes no draw again that was permitted.
+            return await implementation.execute_subagent(context, node, value["prompt"])
+
         return Effect(
             name=f"agent:{node.agent}",
             prepare=lambda: PreparedCall(canonical_input, canonical_input, f"agent:{node.agent}"),
             execute=lambda context, value: implementation.execute_subagent(context, node, value["prompt"]),
+            adopt=adopt,
         )
 
     async def _end_if_timed_out(self) -> None:
@@ -393,11 +407,11 @@ def record_cancelled(attempt: Attempt) -> None:
 
 def output_of_outcome(outcome: DispatchOutcome) -> Any:
     """What the work gave. Raises StepError for everything but a success."""
-    match outcome:
+    match checked_outcome(outcome):
         case Succeeded(output):
             return output
-        case Failed():
-            raise StepError(error_of_outcome(outcome), outcome.stack_trace[-MAX_MESSAGE:])
+        case Failed() as failed:
+            raise StepError(error_of_outcome(failed), failed.stack_trace[-MAX_MESSAGE:])
         case Cancelled(origin):
             raise StepError(step_error("Cancelled", "cancelled", f"Cancelled by {origin}."))
 

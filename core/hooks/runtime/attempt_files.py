@@ -32,13 +32,14 @@ def files_left(directory: Path) -> dict[str, FileLeft]:
     What cannot be read is not told of: that an attempt is over must not depend on it.
     """
     files = {}
-    for place in _files_below(directory):
+    for place in files_below(directory):
         with suppress(OSError), open_regular(directory / place) as file:
             files[place] = FileLeft(sha256=file_digest(file, "sha256").hexdigest(), bytes=file.tell())
     return files
 
 
-def _files_below(directory: Path, prefix: str = "") -> Iterator[str]:
+def files_below(directory: Path, prefix: str = "") -> Iterator[str]:
+    """The plain files of an attempt, by their places below its directory and in order, but for the sidecar."""
     try:
         entries = sorted(os.scandir(directory / prefix), key=lambda entry: entry.name)
     except OSError:
@@ -46,7 +47,7 @@ def _files_below(directory: Path, prefix: str = "") -> Iterator[str]:
     for entry in entries:
         place = f"{prefix}{entry.name}"
         if entry.is_dir(follow_symlinks=False) and not prefix:
-            yield from _files_below(directory, f"{place}/")
+            yield from files_below(directory, f"{place}/")
         elif entry.is_file(follow_symlinks=False) and place != FILE_NAME:
             yield place
 

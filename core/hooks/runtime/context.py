@@ -15,6 +15,7 @@ from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.supervision import Interruption
+from hooks.runtime.work_engine import WorkEngine
 from hooks.secrets import Masker
 from hooks.storage.durable_files import Durability
 
@@ -43,7 +44,8 @@ class RunContext:
     """Every secret that any step of the workflow lists."""
     masker: Masker | None
     """Masks those of them that are set, wherever they turn up."""
-    end_leftovers: Callable[[str, int, Path, Masker | None], Awaitable[None]]
+    engine: WorkEngine
+    """Where the workflow's own agents and executors work; a sampling loop asks it whoever runs the loop."""
     trusted_since: int
     """Index of the first driver session whose unsynced files may be believed: same boot, same directory."""
     tell_cancelled: Callable[[Sequence[str], Sequence[str]], Awaitable[None]]
@@ -54,6 +56,8 @@ class RunContext:
     """Nothing is waited for that is not running: no look-up is asked a second time."""
     cancels: dict[ActivityId, asyncio.Event] = field(default_factory=dict)
     """Set to end the work of an attempt that is being performed."""
+    under_way: set[ActivityId] = field(default_factory=set)
+    """Effects that are being performed just now, or waited for."""
 
     @property
     def state(self) -> RunState:

@@ -14,13 +14,13 @@ from collections.abc import Coroutine
 from typing import Literal, TypeAlias
 
 from hooks.definition.model import DecisionNode
-from hooks.events.payloads import AttemptCreated, LoopIterationStarted, Payload, RunCancelled, RunStarted
-from hooks.ids import ActivityId
+from hooks.events.payloads import AttemptCreated, LoopIterationStarted, NodeCancelled, Payload, RunCancelled, RunStarted
+from hooks.ids import ActivityId, NodeId
 from hooks.kernel.actions import Action, Evaluate, Perform, Record, Stop, WakeAt
 from hooks.kernel.decide import decide
 from hooks.kernel.state import RunEnding
 from hooks.kernel.walk import gate_of
-from hooks.pipeline.history import cancelled_in
+from hooks.pipeline.history import cancelled_in, cancelled_with
 from hooks.runtime.answering import answer_requests
 from hooks.runtime.attempt import cancel_attempt, perform_attempt
 from hooks.runtime.context import RunContext
@@ -48,6 +48,8 @@ class Driver:
         self._dispatches = dispatching == "work"
         self._tasks: dict[ActivityId, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
+        self._untold = [place for place in run.state.cancelled_nodes if self._is_over(*place)]
+        """Nodes (scope, id) that were cancelled, until the implementation is told; a new driver tells once more."""
 
     async def drive(self, *, stays_at_gates: bool = False) -> StopReason:
         """Move the run until it ends or cannot go on without a person; for one pass, start work only once.
@@ -122,6 +124,7 @@ class Driver:
                 has_new_fact |= was_recorded and isinstance(action, Evaluate)
             if not has_recorded:
                 break
+        await self._tell_cancelled_nodes()
         if any(isinstance(action, Stop) for action in actions):
             await self._run.hook_points.open()  # they are told of loops that are cancelled, whoever cancels
         for action in actions:
@@ -140,6 +143,8 @@ class Driver:
                 self._run.recorder.record(payload, at=now)
                 if isinstance(payload, RunStarted):
                     await self._run.hook_points.run_started()
+                if isinstance(payload, NodeCancelled) and self._run.state.cancel is None:
+                    self._untold.append((payload.scope, NodeId(payload.node_id)))
                 return True
             case Evaluate() if may_start:
                 self._run.recorder.record(bring_about(self._run, action))
@@ -175,6 +180,19 @@ class Driver:
         activities, nodes = cancelled_in(state)
         await self._run.tell_cancelled(activities, nodes)
         self._run.hook_points.observers.activities_cancelled(activities, nodes, self._run.now())
+
+    async def _tell_cancelled_nodes(self) -> None:
+        """The same of nodes that were cancelled while the run goes on."""
+        if not self._untold:
+            return
+        untold, self._untold = self._untold, []
+        self._run.recorder.commit_now()
+        activities = [one for scope, node_id in untold for one in cancelled_with(self._run.state, scope, node_id)]
+        await self._run.tell_cancelled(activities, [node_id for _, node_id in untold])
+
+    def _is_over(self, scope: str, node_id: NodeId) -> bool:
+        node = self._run.state.node(node_id, scope)
+        return node is not None and node.ended_at is not None
 
     def _start(self, action: Action, may_start: bool) -> None:
         match action:

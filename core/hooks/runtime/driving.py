@@ -8,14 +8,16 @@ import signal
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from hooks.agents.base import Agent
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
 from hooks.kernel.state import RunEnding, RunState
 from hooks.kernel.status import RunStatus
 from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.plugins import Registered
 from hooks.runtime.context import RunContext
 from hooks.runtime.driver import Dispatching, Driver
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
@@ -27,16 +29,22 @@ from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.reading import RunView
 from hooks.runtime.recorder import Recorder
 from hooks.runtime.runs import OpenRun, recorder_of
+from hooks.runtime.step import MOMENT_MS
 from hooks.runtime.supervision import Interruption
 from hooks.runtime.work_engine import LocalWorkEngine
 from hooks.secrets import Masker
 from hooks.storage.inbox import has_requests
 from hooks.storage.locks import boot_id
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What driving a run has come to. `signal`: the one that stopped the driver, which should now die by it."""
+    """What moving a run has come to, as it stands then; `view` has all of it.
+
+    `signal`: the one that stopped the driver, which should now die by it.
+    """
 
     view: RunView
     signal: int | None = None
@@ -47,6 +55,7 @@ class RunReport:
 
     @property
     def status(self) -> RunStatus:
+        """What the run is called now, why, and the exit code of that: succeeded, failed, waiting, in_doubt, …"""
         return self.view.status
 
     @property
@@ -54,6 +63,7 @@ class RunReport:
         return self.view.run_id
 
     def output(self) -> dict[str, Any]:
+        """The output of each node that nobody depends on; empty unless the run succeeded."""
         return self.view.output()
 
 
@@ -73,18 +83,23 @@ def drive(
     what runs may take its time to end. Raises StorageError when the log cannot be written; what was running then is
     left to be found by the next driver, as if this process had been killed.
     """
+    return in_own_loop(
+        drive_async(
+            run,
+            one_pass=one_pass,
+            stays_at_gates=stays_at_gates,
+            dispatching=dispatching,
+            on_event=on_event,
+            on_signal=on_signal,
+        )
+    )
+
+
+def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work` to its end in a loop made for it. What still waits after a fault is let go of, not ended."""
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(
-            drive_async(
-                run,
-                one_pass=one_pass,
-                stays_at_gates=stays_at_gates,
-                dispatching=dispatching,
-                on_event=on_event,
-                on_signal=on_signal,
-            )
-        )
+        return loop.run_until_complete(work)
     finally:
         _let_go_of_tasks(loop)
         loop.close()
@@ -99,20 +114,28 @@ async def drive_async(
     on_event: Callable[[Event], None] | None = None,
     on_signal: Callable[[int], None] | None = None,
     implementation: WorkflowExecutionHooks | None = None,
+    agent_for: Callable[[str], Agent | None] = lambda name: None,
+    plugins: Sequence[Registered] = (),
     handle_signals: bool = True,
 ) -> RunReport:
-    """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors."""
+    """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors.
+
+    Without one `agent_for` may give other agents than those declared. `plugins` are hooks of this program, asked after
+    those of the run; raises UsageError where one is none.
+    """
     if run.state.ended is not None and not has_requests(run.directory.inbox):
         return RunReport(run.view())
     interruption = Interruption()
     hooks, recorder = recorder_of(run)
     secret_names = secret_names_of(run.definition)
     masker = masker_of(run.definition)
-    engine = LocalWorkEngine(run.definition, _workflow_directory(run))
-    performer = implementation or LocalExecutionHooks(
-        engine, working_directory=_working_directory(run), workflow_directory=_workflow_directory(run)
-    )
-    hook_points = _hook_points(run, hooks.members, recorder, masker, performer)
+    here = _workflow_directory(run)
+    if implementation is None:
+        engine = LocalWorkEngine(run.definition, here, agent_for)
+        performer: WorkflowExecutionHooks = LocalExecutionHooks(engine, workflow_directory=here)
+    else:
+        engine, performer = LocalWorkEngine(run.definition, here, implementation.agent_for), implementation
+    hook_points = _hook_points(run, hooks.members, recorder, masker, performer, plugins)
     recorder.on_event = _telling(hook_points, on_event, dispatching, hooks.notes)
     context = _context(
         run,
@@ -130,7 +153,6 @@ async def drive_async(
         if dispatching == "work":
             await hook_points.open()
             hook_points.observers.catch_up()
-        await _recover(run, recorder, context.implementation)
         await Driver(context, run.directory, dispatching=dispatching).drive(stays_at_gates=stays_at_gates)
         await hook_points.observers.finish()
     finally:
@@ -164,19 +186,13 @@ def _telling(
     return tell
 
 
-async def _recover(run: OpenRun, recorder: Recorder, implementation: WorkflowExecutionHooks) -> None:
-    """Let an implementation that has its own ways settle what is dangling before the first pass."""
-    if any(attempt.is_dangling for attempt in run.state.open.values()):
-        await implementation.recover_dangling_effects(recorder, run.state)
-        await recorder.commit()
-
-
 def _hook_points(
     run: OpenRun,
     members: Sequence[HookSetMember],
     recorder: Recorder,
     masker: Masker | None,
     performer: WorkflowExecutionHooks,
+    plugins: Sequence[Registered],
 ) -> HookPoints:
     created = run.state.created
     assert created is not None
@@ -190,13 +206,12 @@ def _hook_points(
         record_hooks=created.record_hooks,
         resolve=recorder.resolve,
         states=run.state.plugin_states,
+        plugins=plugins,
     )
 
     def prepare(executor: str, value: Any, cwd: str | None) -> PreparedCall:
         directory = _working_directory(run)
-        return performer.prepare_host_executor(
-            executor, value, working_directory=directory if cwd is None else directory / cwd
-        )
+        return performer.prepare_in(directory if cwd is None else directory / cwd, executor, value)
 
     return HookPoints(
         HookAsker(pipeline, recorder, run.definition, masker),
@@ -219,7 +234,8 @@ def _context(
 ) -> RunContext:
     async def tell_cancelled(activity_ids: Sequence[str], node_ids: Sequence[str]) -> None:
         try:
-            await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
+            async with asyncio.timeout(max(run.grace_ms, MOMENT_MS) / 1000):
+                await performer.on_activities_cancelled(activity_ids, node_ids, run.run_id)
         except Exception as error:  # noqa: BLE001 - told at least once; what it makes of it cannot undo the cancel
             tell_on_stderr(f"on_activities_cancelled failed: {type(error).__name__}: {error}")
 
@@ -242,7 +258,7 @@ def _context(
         workflow_directory=_workflow_directory(run),
         grace_ms=run.grace_ms,
         durability=run.durability,
-        end_leftovers=engine.end_leftovers,
+        engine=engine,
         trusted_since=_trusted_since(run.state.sessions, run.directory.path.stat().st_ino),
     )
 

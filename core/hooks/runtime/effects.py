@@ -5,6 +5,7 @@
 Nothing is judged before it is settled, and nothing that is done is ever done again. A dangling effect (attempted, and
 its outcome unknown) is reconciled by the first of these that applies, in this or any later driver:
 
+    the implementation has ways of its own             what it writes (`recover_dangling_effects`)
     its exit.json, or its process that still runs      effectSettled from that
     its sidecar is missing or is not what was hashed   in doubt; the provider is not contacted
     the provider can look it up                        found: done. absent, and settled: not done, a new attempt.
@@ -18,19 +19,30 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from hooks.definition.durations import spelt
-from hooks.errors import StorageError
+from hooks.errors import JsonBorderError, StorageError
 from hooks.events.payloads import EffectAttempted, EffectSettled, ErrorInfo, ReconcileResult
 from hooks.executors.base import Absent, CannotTell, Found, Later, LookUp
 from hooks.expressions.secrets import MissingSecretError
+from hooks.jsonio import check
 from hooks.runtime.attempt_files import EffectInput, make_effect_input, read_effect_input, write_effect_input
-from hooks.runtime.execution_hooks import Cancelled, DispatchContext, DispatchOutcome, EffectPolicy, Failed, Succeeded
+from hooks.runtime.effect_log import EffectLog
+from hooks.runtime.execution_hooks import (
+    Cancelled,
+    DispatchContext,
+    DispatchOutcome,
+    EffectPolicy,
+    Failed,
+    RecoveryResult,
+    Succeeded,
+)
 from hooks.runtime.prepared_call import PreparedCall
-from hooks.runtime.step import Step, error_of_outcome
-from hooks.runtime.step_errors import NOT_STARTED, StepError, error_of_exception, step_error
+from hooks.runtime.step import Step, checked_outcome, error_of_outcome, shown
+from hooks.runtime.step_errors import NOT_STARTED, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 60_000
@@ -51,6 +63,8 @@ class Effect:
     name: str
     prepare: Callable[[], PreparedCall]
     execute: Callable[[DispatchContext, Any], Coroutine[Any, Any, DispatchOutcome]]
+    adopt: Callable[[DispatchContext, Any], Coroutine[Any, Any, DispatchOutcome | None]]
+    """Learn how it ended where a driver that is gone had begun it."""
     look_up: Callable[[DispatchContext, Any], Coroutine[Any, Any, LookUp]] = _nobody_to_ask
     policy: Callable[[Any], EffectPolicy] = _nothing_to_be_done
 
@@ -62,7 +76,8 @@ async def perform_effect(attempt: Step, effect: Effect) -> Any:
 
 async def settle_cancelled_effect(attempt: Step, effect: Effect | None) -> None:
     """Learn by one look-up what became of an effect that was told to end, or leave it in doubt. Durable on return."""
-    performance = _Performance(attempt, effect or Effect("", prepare=_never, execute=_never_executed))
+    unasked = Effect("", prepare=_never, execute=_never_executed, adopt=_never_executed)
+    performance = _Performance(attempt, effect or unasked)
     await performance.settle_once()
 
 
@@ -110,7 +125,10 @@ class _Performance:
             await self._record_result(outcome="in_doubt", reason="MissingSecret")
             return
         attempt.use(filled)
-        await self._reconcile_once(self.effect.policy(effect_input.input), filled.input)
+        with suppress(TimeoutError):
+            await attempt.in_moment(self._recover_once())
+        if attempt.state.is_dangling and not attempt.state.is_in_doubt:
+            await self._reconcile_once(effect_input.input, filled.input)
 
     # ---- permit ----------------------------------------------------------------------------------------------------
 
@@ -171,12 +189,24 @@ class _Performance:
             await self._doubt(problem)
         try:
             value = await self._filled(effect_input)
+            if attempt.inherited:
+                await self._recover()
             if attempt.state.is_dangling and attempt.state.settled is None:
                 await self._execute(value)
+            if attempt.state.is_dangling and not attempt.inherited:
+                await self._recover()
             if attempt.state.is_dangling:
                 await self._reconcile(effect_input.input, value)
         except _CutShort:
             await self.settle_once()
+        except (StorageError, NothingMore, StepError, WorkStopped, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            # Whatever an implementation raises when it is asked about an effect: the attempt cannot end before that of
+            # the effect is known, and nobody here can tell.
+            if not attempt.state.is_dangling:
+                raise
+            await self._doubt(error_of_exception(error).error_message)
 
     async def _filled(self, effect_input: EffectInput) -> Any:
         """The input with its secrets; a missing one says nothing about the effect: it is asked for again."""
@@ -198,6 +228,7 @@ class _Performance:
         assert effect is not None
         started = time.monotonic()
         shortage: StorageError | None = None
+        run.under_way.add(attempt.state.activity_id)
         try:
             settled = await self._outcome(value)
         except StorageError as error:
@@ -205,6 +236,8 @@ class _Performance:
                 raise
             shortage = error
             settled = {"outcome": "not_done", "error": step_error(NOT_STARTED, "retryable", error.message)}
+        finally:
+            run.under_way.discard(attempt.state.activity_id)
         run.recorder.record(
             EffectSettled(
                 **attempt.who,
@@ -223,28 +256,69 @@ class _Performance:
         if attempt.is_being_cancelled and not attempt.inherited:
             return {"outcome": "not_done", "error": attempt.stop_error("cancel")}
         try:
-            outcome = await attempt.supervised(self.effect.execute(attempt.context(), value))
+            outcome = checked_outcome(await attempt.supervised(self._work(value)))
         except WorkStopped as stopped:
             return {"outcome": "unknown", "error": attempt.stop_error(stopped.reason)}
         except (StorageError, asyncio.CancelledError):
             raise
+        except StepError as error:
+            return {"outcome": "unknown", "error": error.error}
         except Exception as error:  # noqa: BLE001 - whatever an implementation raises, its effect is unknown
             return {"outcome": "unknown", "error": error_of_exception(error)}
         match outcome:
             case Succeeded(output):
-                return {"outcome": "done", "output": output}
+                return {"outcome": "done", **_carried(output)}
             case Failed():
-                error_info = error_of_outcome(outcome)
-                return {"outcome": outcome.outcome, "output": outcome.output, "error": error_info}
+                return {"outcome": outcome.outcome, **_carried(outcome.output), "error": error_of_outcome(outcome)}
             case Cancelled():
                 return {"outcome": "unknown"}
 
+    def _work(self, value: Any) -> Coroutine[Any, Any, DispatchOutcome]:
+        attempt = self.attempt
+        if attempt.inherited:
+            return attempt.adopted(self.effect.adopt(attempt.context(), value))
+        return self.effect.execute(attempt.context(), value)
+
     # ---- reconcile -------------------------------------------------------------------------------------------------
+
+    async def _recover(self) -> None:
+        """Have the implementation settle it in its own way, as often as it says that it will be able to."""
+        pauses = _pauses()
+        while self.attempt.state.is_dangling:
+            try:
+                result, why = await self.attempt.supervised(self._recover_once(), is_bounded=False)
+            except WorkStopped as stopped:
+                if stopped.reason == "cancel":
+                    raise _CutShort from stopped
+                raise
+            if self.attempt.state.is_in_doubt:
+                self.attempt.leave()
+            if not result.has_remaining_dangling:
+                return
+            if result.had_progress:
+                pauses = _pauses()
+            if self.attempt.state.is_dangling:
+                await self._ask_again(why, next(pauses))
+
+    async def _recover_once(self) -> tuple[RecoveryResult, str]:
+        """What one asking has brought, durable, and why it may have to be asked again."""
+        run = self.attempt.run
+        log = EffectLog(run.recorder, run.attempts_directory, run.under_way.__contains__)
+        try:
+            result, why = await run.implementation.recover_dangling_effects(log, run.state), "it is not settled yet"
+            if not isinstance(result, RecoveryResult):
+                raise TypeError(f"recover_dangling_effects returned {shown(result)}, which is no RecoveryResult")
+        except (StorageError, asyncio.CancelledError):
+            raise
+        except Exception as error:  # noqa: BLE001 - an implementation that fails has not told
+            result, why = RecoveryResult(has_remaining_dangling=True), error_of_exception(error).error_message
+        await run.recorder.commit()
+        return result, why
 
     async def _reconcile(self, canonical_input: Any, value: Any) -> None:
         policy = self.effect.policy(canonical_input)
         if self._is_cancelled():
-            await self._reconcile_once(policy, value)
+            await self._reconcile_once(canonical_input, value)
         elif policy.can_look_up:
             await self._look_up(policy, value)
         elif policy.is_idempotent:
@@ -256,14 +330,18 @@ class _Performance:
         stop = self.attempt.state.stop
         return self.attempt.is_being_cancelled or (stop is not None and stop.reason == "cancel")
 
-    async def _reconcile_once(self, policy: EffectPolicy, value: Any) -> None:
+    async def _reconcile_once(self, canonical_input: Any, value: Any) -> None:
         """What a cancel has time for: one look-up."""
         answer: LookUp = CannotTell("NoReconciler")
-        if policy.can_look_up:
-            try:
+        policy = EffectPolicy()
+        try:
+            policy = self.effect.policy(canonical_input)
+            if policy.can_look_up:
                 answer = await self.effect.look_up(self.attempt.context(), value)
-            except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
-                answer = Later(error_of_exception(error).error_message)
+        except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
+            answer = Later(error_of_exception(error).error_message)
+        if not self.attempt.state.is_dangling:
+            return  # settled meanwhile
         if isinstance(answer, Found):
             await self._found(answer)
         elif isinstance(answer, Absent) and self._settled_at(policy) <= self.attempt.run.now():
@@ -295,23 +373,27 @@ class _Performance:
     async def _ask(self, value: Any) -> LookUp:
         attempt = self.attempt
         try:
-            return await attempt.supervised(self.effect.look_up(attempt.context(), value), is_bounded=False)
+            answer = await attempt.supervised(self.effect.look_up(attempt.context(), value), is_bounded=False)
         except (StorageError, WorkStopped, asyncio.CancelledError):
             raise
         except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
             return Later(error_of_exception(error).error_message)
+        if not isinstance(answer, Found | Absent | Later | CannotTell):
+            return CannotTell(f"the look-up returned {shown(answer)}, which is no answer")
+        return answer
 
     def _settled_at(self, policy: EffectPolicy) -> int:
         return self.attempt.state.running_since + policy.settle_ms
 
     async def _found(self, answer: Found) -> None:
         settled = answer.settled
+        carried = _carried(settled.output)
         await self._record_result(
             outcome="failed" if settled.outcome in ("not_done", "unknown") else settled.outcome,
             reason="found",
-            output=settled.output,
-            evidence=answer.evidence,
-            error=settled.error,
+            output=carried["output"],
+            evidence=_carried(answer.evidence)["output"],
+            error=settled.error or carried.get("error"),
         )
 
     async def _absent(self) -> None:
@@ -379,6 +461,16 @@ class _Performance:
         if settled.outcome == "not_done" and (reconciled is not None or _was_not_started(settled.error)):
             attempt.interrupted(settled.error or step_error("EffectNotDone", "retryable", "It did not happen."))
         raise StepError(settled.error or step_error("EffectFailed", "fatal", f"The effect ended {settled.outcome}."))
+
+
+def _carried(output: Any) -> dict[str, Any]:
+    """The output as the log can carry it; of one that it cannot, that it was lost."""
+    try:
+        check(output)
+    except (JsonBorderError, TypeError) as error:
+        message = f"The output is no JSON value: {error}"
+        return {"output": None, "error": step_error("InvalidOutput", "fatal", message)}
+    return {"output": output}
 
 
 def _was_not_started(error: ErrorInfo | None) -> bool:

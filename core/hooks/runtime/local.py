@@ -17,43 +17,37 @@ from hooks.runtime.execution_hooks import (
 )
 from hooks.runtime.leftovers import tell_of_leftovers
 from hooks.runtime.prepared_call import PreparedCall
-from hooks.runtime.sampling_loop import sample, settle_draw
+from hooks.runtime.sampling_loop import sample
 from hooks.runtime.work_engine import ExecuteWork, LocalWorkEngine
 
 
 class LocalExecutionHooks(WorkflowExecutionHooks):
     """Agent steps go through the sampling loop, executor calls straight to their executor."""
 
-    def __init__(self, engine: LocalWorkEngine, *, working_directory: Path, workflow_directory: Path) -> None:
+    def __init__(self, engine: LocalWorkEngine, *, workflow_directory: Path) -> None:
         self._engine = engine
-        self._working_directory = working_directory
         self._workflow_directory = workflow_directory
 
     async def execute_subagent(self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str) -> DispatchOutcome:
-        return await sample(ctx, self._engine, node, resolved_prompt)
-
-    async def settle_subagent(self, ctx: DispatchContext, node: SubagentNode) -> None:
-        await settle_draw(ctx, self._engine, node)
+        return await sample(ctx, node, resolved_prompt)
 
     async def execute_host_executor(
         self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any
     ) -> DispatchOutcome:
         work = ExecuteWork(node.executor, _call(ctx, node, parsed_input))
-        if ctx.leftover == "none":
-            return _outcome(ctx, await self._engine.execute(work))
-        settled = await self._engine.reattach_execution(work) if ctx.leftover == "trusted" else None
-        if settled is None:
-            await self._engine.end_leftovers(ctx.marker, ctx.grace_ms, ctx.directory, ctx.masker)
-            settled = Settled("unknown")
-        return _outcome(ctx, settled)
+        return _outcome(ctx, await self._engine.execute(work))
 
-    def prepare_host_executor(
-        self, executor_name: str, resolved_input: Any, *, working_directory: Path | None = None
-    ) -> PreparedCall:
+    async def adopt_host_executor(
+        self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any
+    ) -> DispatchOutcome | None:
+        if ctx.leftover != "trusted":
+            return None
+        settled = await self._engine.reattach_execution(ExecuteWork(node.executor, _call(ctx, node, parsed_input)))
+        return None if settled is None else _outcome(ctx, settled)
+
+    def prepare_in(self, working_directory: Path, executor_name: str, resolved_input: Any) -> PreparedCall:
         prepared = self._engine.executor(executor_name).prepare(
-            resolved_input,
-            working_directory=working_directory or self._working_directory,
-            workflow_directory=self._workflow_directory,
+            resolved_input, working_directory=working_directory, workflow_directory=self._workflow_directory
         )
         return PreparedCall(
             prepared.canonical_input, prepared.canonical_input, prepared.provider, prepared.idempotency_ttl_ms

@@ -6,7 +6,7 @@ Nothing here needs what driving a run needs (no event loop, no agents, no hooks)
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from hooks.storage.blobs import BlobStore
 from hooks.storage.locks import LockHolder
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory, read_workflow
+from hooks.storage.verify import Finding, verify_run
 
 
 class Folding:
@@ -52,7 +53,7 @@ class Folding:
     @property
     def state(self) -> RunState:
         if self._state is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1)
+            raise self._directory.no_events()
         return self._state
 
     def has_ended(self) -> bool:
@@ -62,7 +63,7 @@ class Folding:
     @property
     def definition(self) -> Workflow:
         if self._definition is None:
-            raise CorruptRunError("the log has no events", file=str(self._directory.log), line=1, byte=0)
+            raise self._directory.no_events()
         return self._definition
 
 
@@ -73,9 +74,21 @@ def definition_of(directory: RunDirectory, first: Event) -> Workflow:
     return workflow_from_json(read_workflow(directory, first.payload))
 
 
+def definition_in(directory: RunDirectory) -> Workflow:
+    """The definition a run began with. Raises CorruptRunError."""
+    first = directory.first_event()
+    if first is None:
+        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
+    return definition_of(directory, first)
+
+
 def state_before(directory: RunDirectory, definition: Workflow) -> RunState:
     """The state of a run of this definition before its first event."""
     return initial_state(RunId(directory.logged_run_id()), graph_of(definition))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +100,8 @@ class RunView:
     state: RunState
     holder: LockHolder | None
     blobs: BlobStore
+    now_ms: Callable[[], int] = _now_ms
+    """What time it is, where the run is looked at by another clock than the machine's."""
 
     @property
     def run_id(self) -> RunId:
@@ -95,7 +110,7 @@ class RunView:
     @property
     def status(self) -> RunStatus:
         """What the run is called now: a deadline that has passed makes a run pending that was waiting."""
-        now = self.state.now(time.time_ns() // 1_000_000)
+        now = self.state.now(self.now_ms())
         return run_status(self.state, driver_is_alive=self.holder is not None, now=now)
 
     def output(self) -> dict[str, Any]:
@@ -108,8 +123,14 @@ class RunView:
 
 
 def read_events(directory: RunDirectory) -> Iterator[Event]:
-    """The committed events of a run, in order and in bounded memory. Raises CorruptRunError at damage."""
-    return LogReader(directory.log).stream()
+    """The committed events of a run, in order and in bounded memory.
+
+    Raises CorruptRunError at damage, and a log without an event is that.
+    """
+    reader = LogReader(directory.log)
+    yield from reader.stream()
+    if reader.run_id is None:
+        raise directory.no_events()
 
 
 def read_run(directory: RunDirectory) -> RunView:
@@ -123,3 +144,14 @@ def read_run(directory: RunDirectory) -> RunView:
     for event in read_events(directory):
         folding.receive(event)
     return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
+
+
+def check_run(directory: RunDirectory) -> list[Finding]:
+    """What of a run is not as it was written; else what is no history that a run can have."""
+    findings = verify_run(directory)
+    if not any(finding.severity == "damage" for finding in findings):
+        try:
+            read_run(directory)
+        except CorruptRunError as error:
+            findings.append(Finding("damage", error.file, error.reason, line=error.line, byte=error.byte))
+    return findings

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow
-from hooks.errors import CorruptRunError
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember
 from hooks.kernel.state import RunState
 from hooks.pipeline.history import Moment
 from hooks.pipeline.payload_parts import Occasion, Resolve
 from hooks.pipeline.pipeline import Pipeline
+from hooks.pipeline.plugins import Registered
 from hooks.replay.backtest import Backtest, Finding, Totals
 from hooks.replay.decisions import Divergence, replay_decisions
 from hooks.runtime.local import LocalExecutionHooks
@@ -61,8 +61,13 @@ def replay_run(
         yield from replay_decisions(state_before(directory, definition), definition, events, own=own)
 
 
-async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]) -> Backtested:
-    """What these hooks would have said in a run; nothing is written to it. Raises CorruptRunError."""
+async def backtest_run(
+    directory: RunDirectory, members: Sequence[HookSetMember], *, plugins: Sequence[Registered] = ()
+) -> Backtested:
+    """What these hooks would have said in a run; nothing is written to it. `plugins` are hooks as objects.
+
+    Raises CorruptRunError, UsageError for a plugin that is none.
+    """
     events, definition, here = _opened(directory)
     state, resolve = state_before(directory, definition), directory.blob_store().resolve
     with tempfile.TemporaryDirectory(prefix="hooks-replay-") as scratch:
@@ -73,6 +78,7 @@ async def backtest_run(directory: RunDirectory, members: Sequence[HookSetMember]
             run_directory=directory.path,
             working_directory=here,
             transcript=directory.log,
+            plugins=plugins,
             replay_in=Path(scratch),
         )
         await pipeline.open()
@@ -99,9 +105,8 @@ class _Rules:
         self._definition = definition
         self._state = state
         self._resolve = resolve
-        self._performer = LocalExecutionHooks(
-            LocalWorkEngine(definition, here), working_directory=here, workflow_directory=here
-        )
+        self._here = here
+        self._performer = LocalExecutionHooks(LocalWorkEngine(definition, here), workflow_directory=here)
         self._rules = SettingRules(definition, self._prepare)
 
     def __call__(self, moment: Moment, name: str, value: Any) -> str | None:
@@ -113,15 +118,13 @@ class _Rules:
         return self._rules.accepts(moment.point, occasion, moment.agent)(name, value)
 
     def _prepare(self, executor: str, value: Any, cwd: str | None) -> Any:
-        return self._performer.prepare_host_executor(executor, value)
+        return self._performer.prepare_in(self._here, executor, value)
 
 
 def _opened(directory: RunDirectory) -> tuple[Iterator[Event], Workflow, Path]:
     """The events of a run, its definition, and the directory that hook commands run in: its own, if that is there."""
     events = read_events(directory)
-    first = next(events, None)
-    if first is None:
-        raise CorruptRunError("the log has no events", file=str(directory.log), line=1, byte=0)
+    first = next(events)
     definition = definition_of(directory, first)
     there = Path(getattr(first.payload, "working_directory", "."))
     return chain([first], events), definition, there if there.is_dir() else directory.path

@@ -1,13 +1,14 @@
 """Asking something of a run that another process may be driving: cancel it, answer its gates, settle its doubts.
 
 A request is dropped into the inbox, durably, and then: either nobody drives the run, and we take its lock and act as
-its driver for this one thing, dispatching no work; or somebody does, and we read the log until the event that answers
-us is in it. Nothing is reported before that event is durable. A driver that was stopped (SIGSTOP) answers nobody: a
-cancel wakes it, and kills it if that does not help.
+its driver for this one thing, dispatching no work; or somebody does, maybe another task of this very loop, and we read
+the log until the event that answers us is in it. Nothing is reported before that event is durable. A driver that was
+stopped (SIGSTOP) answers nobody: a cancel wakes it, and kills it if that does not help.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import signal
@@ -20,7 +21,8 @@ from hooks.clock import SystemClock
 from hooks.errors import RunLockedError
 from hooks.events.envelope import Event
 from hooks.events.payloads import NodeReference, RequestRefused
-from hooks.runtime.driving import drive
+from hooks.runtime.driving import drive_async
+from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import DEFAULT_GRACE_MS, open_existing
 from hooks.storage.inbox import CancelRequest, GateAnswer, Request, Resolution, put_request
@@ -54,7 +56,7 @@ class Answer:
         return self.event is not None and self.refusal is None
 
 
-def request_cancel(
+async def request_cancel(
     directory: RunDirectory,
     *,
     by: str,
@@ -62,13 +64,25 @@ def request_cancel(
     node: NodeReference | None = None,
     grace_ms: int | None = None,
     timeout_ms: int,
+    implementation: WorkflowExecutionHooks | None = None,
+    handle_signals: bool = False,
 ) -> Answer:
-    """Cancel a run, or one node of it; returns when that is durable and, of a whole run, when it is over."""
+    """Cancel a run, or one node of it; returns when that is durable and, of a whole run, when it is over.
+
+    Where nobody drives it, `implementation` takes part as in a driver.
+    """
     request = CancelRequest(**_stamp(), by=by, reason=reason, node=node, grace_ms=grace_ms)
-    return _Requesting(directory, request, timeout_ms, waits_for_end=node is None).deliver()
+    return await _Requesting(
+        directory,
+        request,
+        timeout_ms,
+        waits_for_end=node is None,
+        implementation=implementation,
+        handle_signals=handle_signals,
+    ).deliver()
 
 
-def answer_gate(
+async def answer_gate(
     directory: RunDirectory,
     *,
     wait_id: str,
@@ -80,10 +94,10 @@ def answer_gate(
 ) -> Answer:
     """Approve or reject an open gate; the first answer counts."""
     request = GateAnswer(**_stamp(), by=by, wait_id=wait_id, approved=approved, comment=comment, digest=digest)
-    return _Requesting(directory, request, timeout_ms).deliver()
+    return await _Requesting(directory, request, timeout_ms).deliver()
 
 
-def resolve_effect(
+async def resolve_effect(
     directory: RunDirectory,
     *,
     activity_id: str,
@@ -106,7 +120,7 @@ def resolve_effect(
         new_key=new_key,
         reason=reason,
     )
-    return _Requesting(directory, request, timeout_ms).deliver()
+    return await _Requesting(directory, request, timeout_ms).deliver()
 
 
 def _stamp() -> dict[str, Any]:
@@ -121,22 +135,24 @@ class _Requesting:
     request: Request
     timeout_ms: int
     waits_for_end: bool = False
+    implementation: WorkflowExecutionHooks | None = None
+    handle_signals: bool = False
 
-    def deliver(self) -> Answer:
+    async def deliver(self) -> Answer:
         view = read_run(self.directory)
         reader = LogReader(self.directory.log, run_id=view.run_id)
         for _ in reader.stream():
             pass
         durability = view.state.created.durability if view.state.created is not None else "strict"
         put_request(self.directory.inbox, self.request, durability)
-        return self._await_event(reader)
+        return await self._await_event(reader)
 
-    def _await_event(self, reader: LogReader) -> Answer:
+    async def _await_event(self, reader: LogReader) -> Answer:
         give_up_at = time.monotonic() + self.timeout_ms / 1000
         found: Event | None = None
         stopped_since: float | None = None
         while True:
-            self._drive_if_free()
+            await self._drive_if_free()
             for event in reader.read_new():
                 found = event if _answers(event, self.request.id) else found
             if found is not None and not self._still_waits():
@@ -145,9 +161,9 @@ class _Requesting:
                 return Answer(read_run(self.directory), found)
             if isinstance(self.request, CancelRequest):
                 stopped_since = self._wake_stopped_driver(stopped_since)
-            time.sleep(POLL_S)
+            await asyncio.sleep(POLL_S)
 
-    def _drive_if_free(self) -> None:
+    async def _drive_if_free(self) -> None:
         """If nobody drives the run, do so for what lies in the inbox."""
         if self.directory.driver() is not None:
             return
@@ -157,7 +173,12 @@ class _Requesting:
         except RunLockedError:
             return
         with run:
-            drive(run, dispatching="nothing")
+            await drive_async(
+                run,
+                dispatching="nothing",
+                implementation=self.implementation,
+                handle_signals=self.handle_signals,
+            )
 
     def _still_waits(self) -> bool:
         """A cancel is reported when the run is over, not when it was asked for."""

@@ -8,18 +8,22 @@ asked for. The origin is only read.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+from hooks.clock import Clock
 from hooks.definition.graph import Graph, downstream, graph_of
-from hooks.definition.model import LoopNode, SubagentNode, Workflow
-from hooks.errors import NotFoundError
-from hooks.events.payloads import NodeImported
+from hooks.definition.model import HookEntry, LoopNode, SubagentNode, Workflow
+from hooks.errors import NotFoundError, UsageError
+from hooks.events.payloads import ForkedFrom, NodeImported
 from hooks.ids import NodeId
 from hooks.kernel.state import NodeState, Turn, output_of
+from hooks.pipeline.hook_set import flag_entries
 from hooks.runtime.binding import resolve_composite
 from hooks.runtime.reading import RunView
+from hooks.runtime.runs import OpenRun, start_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,73 @@ class RerunPlan:
     imports: list[NodeImported]
     executed: list[str]
     repeated: list[RepeatedEffect]
+
+
+def start_rerun(
+    origin: RunView,
+    begin: str,
+    *,
+    definition: Workflow | None = None,
+    params: dict[str, Any] | None = None,
+    repeat_effects: bool = False,
+    initiator: str,
+    runs_dir: Path | None = None,
+    workflow_directory: Path | None = None,
+    workflow_file: Path | None = None,
+    run_id: str | None = None,
+    hook_entries: Sequence[HookEntry] = (),
+    max_concurrency: int | None = None,
+    record_hooks: Literal["changes", "all"] = "changes",
+    clock: Clock | None = None,
+) -> OpenRun:
+    """A new run of `origin` (`read_run`) that begins with node `begin`; durable, and to be driven, as of `start_run`.
+
+    What the origin has come to elsewhere is taken over. What is not given is as it was there: definition and the file
+    it is of, params, runs directory; `hook_entries` are those of config, to which the origin's own from flags are
+    added. Raises NotFoundError for such a node, UsageError, with the list, where that would repeat an effect that the
+    origin has done or has in doubt, unless `repeat_effects`.
+    """
+    created = origin.state.created
+    assert created is not None, "a run that was read begins with runCreated"
+    plan = plan_rerun(origin, definition or origin.definition, begin)
+    if plan.repeated and not repeat_effects:
+        raise _repeats(origin, plan.repeated)
+    of_flags = flag_entries(origin.state.hook_set)
+    if definition is None and created.workflow_file is not None:
+        workflow_file = Path(created.workflow_file)
+    return start_run(
+        definition or origin.definition,
+        origin.blobs.resolve(created.params) if params is None else params,
+        runs_dir=runs_dir or origin.directory.path.parent,
+        workflow_directory=workflow_directory or Path(created.workflow_directory),
+        workflow_file=workflow_file,
+        working_directory=Path(created.working_directory),
+        initiator=initiator,
+        run_id=run_id,
+        hook_entries=[*hook_entries, *(entry for entry in of_flags if entry not in hook_entries)],
+        metadata=origin.blobs.resolve(created.metadata),
+        max_concurrency=max_concurrency,
+        record_hooks=record_hooks,
+        durability=created.durability,
+        forked_from=ForkedFrom(run_id=origin.run_id, node_id=begin),
+        imports=plan.imports,
+        clock=clock,
+    )
+
+
+def _repeats(origin: RunView, repeated: Sequence[RepeatedEffect]) -> UsageError:
+    named = ", ".join(_named(effect, origin.run_id) for effect in repeated)
+    return UsageError(
+        f"That would repeat what run {origin.run_id} has done, or may have: {named}.",
+        fix="Begin with a later node, or say --repeat-effects.",
+        run=origin.run_id,
+    )
+
+
+def _named(effect: RepeatedEffect, run_id: str) -> str:
+    if effect.activity_id is None:
+        return f"{effect.node_id} (done before, and taken over)"
+    return f"{effect.activity_id.removeprefix(f'{run_id}::')} ({'in doubt' if effect.in_doubt else 'done'})"
 
 
 def plan_rerun(origin: RunView, definition: Workflow, node_id: str) -> RerunPlan:

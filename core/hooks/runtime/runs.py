@@ -81,7 +81,7 @@ class OpenRun:
 
     def view(self) -> RunView:
         """The run as it stands, for looking at; nobody drives it between two calls of `drive`."""
-        return RunView(self.directory, self.definition, self.state, None, self.blobs)
+        return RunView(self.directory, self.definition, self.state, None, self.blobs, self.clock.now_ms)
 
     def close(self) -> None:
         if not self._closed:

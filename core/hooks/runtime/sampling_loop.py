@@ -10,7 +10,7 @@ on each other are made up to `parallel` at once; all that follows from them foll
 
 A call that fails in a way that may pass is made again in the same loop, when its delay is over: until then the attempt
 stands still, and holds neither a slot nor a driver. `sample` is public: an implementation of one's own of
-`WorkflowExecutionHooks` calls it where it wants the loop.
+`WorkflowExecutionHooks` calls it where it wants the loop, and says in `agent_for` who answers in it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from hooks.runtime.leftovers import tell_of_leftovers
 from hooks.runtime.loop_record import LoopRecord
 from hooks.runtime.requirements import evaluate
 from hooks.runtime.step_errors import NothingMore, step_error
-from hooks.runtime.work_engine import GenerateWork, WorkEngine
+from hooks.runtime.work_engine import GenerateWork
 from hooks.sampling.answers import Answer, shown
 from hooks.sampling.draws import Draw, Prompt, best_failure
 from hooks.sampling.judging import JUDGE_FORMAT, judge_prompt, judge_verdict
@@ -66,14 +66,20 @@ from hooks.sampling.verdicts import CannotEvaluateError, RawVerdict
 NOT_OF_THE_FORM = "not checked: the answer is not of the form that output_schema says"
 
 
-async def sample(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> DispatchOutcome:
-    """Have the node's agent answer `prompt` until an answer does; every step is in the log before the next begins."""
-    return await _SamplingLoop(ctx, engine, node, prompt).run()
+async def sample(ctx: DispatchContext, node: SubagentNode, prompt: str) -> DispatchOutcome:
+    """Have the node's agent answer `prompt` until an answer does; every step is in the log before the next begins.
+
+    To be called from `execute_subagent`, once: requirements, strategy, budget, and retries are those of the node, as
+    hooks have left them; the hook points of the loop are asked. After a crash the same call goes on where the log ends.
+    What comes of it is for `execute_subagent` to return: Succeeded with the answer's value, else its text, or Failed
+    (`RequirementsNotMet`, of class userFault, when no draw passed).
+    """
+    return await _SamplingLoop(ctx, node, prompt).run()
 
 
-async def settle_draw(ctx: DispatchContext, engine: WorkEngine, node: SubagentNode) -> None:
+async def settle_draw(ctx: DispatchContext, node: SubagentNode) -> None:
     """Learn what became of the calls that a driver which is gone had begun; without an answer they were interrupted."""
-    await _SamplingLoop(ctx, engine, node, "").settle_inherited_calls()
+    await _SamplingLoop(ctx, node, "").settle_inherited_calls()
 
 
 class _LoopOver(Exception):
@@ -85,9 +91,9 @@ class _LoopOver(Exception):
 
 
 class _SamplingLoop:
-    def __init__(self, ctx: DispatchContext, engine: WorkEngine, node: SubagentNode, prompt: str) -> None:
+    def __init__(self, ctx: DispatchContext, node: SubagentNode, prompt: str) -> None:
         self._ctx = ctx
-        self._engine = engine
+        self._engine = ctx.loop.engine
         self._node = node
         self._prompt = prompt
         self._points = ctx.loop.points

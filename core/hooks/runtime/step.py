@@ -6,18 +6,28 @@ import asyncio
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_args
 
 from hooks.definition.durations import spelt
 from hooks.definition.model import HostExecutorNode, SubagentNode, WorkNode
-from hooks.events.payloads import ActivityFailed, CancelDelivered, ComponentFailed, ErrorInfo, StopReason
+from hooks.errors import JsonBorderError, describe_exception
+from hooks.events.payloads import (
+    ActivityFailed,
+    CancelDelivered,
+    ComponentFailed,
+    EffectOutcome,
+    ErrorClass,
+    ErrorInfo,
+    StopReason,
+)
 from hooks.expressions.secrets import MissingSecretError, fill_secrets
 from hooks.ids import RevisionId, attempt_directory, call_directory, idempotency_key, process_marker
+from hooks.jsonio import carried_text, check
 from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import AttemptState
 from hooks.runtime.attempt_files import FilledInput, files_left
 from hooks.runtime.context import RunContext
-from hooks.runtime.execution_hooks import DispatchContext, Failed, Leftover
+from hooks.runtime.execution_hooks import Cancelled, DispatchContext, DispatchOutcome, Failed, Leftover, Succeeded
 from hooks.runtime.loop_points import LoopPoints
 from hooks.runtime.loop_services import LoopServices
 from hooks.runtime.prepared_call import PreparedCall
@@ -27,6 +37,7 @@ from hooks.runtime.supervision import supervise
 T = TypeVar("T")
 
 MOMENT_MS = 2_000
+_MOST_SHOWN = 200
 LONGEST_SLEEP_MS = 500
 """How late a wait may notice that a person has settled what it waits for."""
 
@@ -102,9 +113,7 @@ class Step:
 
     def prepare(self, node: HostExecutorNode) -> PreparedCall:
         try:
-            return self.run.implementation.prepare_host_executor(
-                node.executor, self.bound, working_directory=self.working_directory
-            )
+            return self.run.implementation.prepare_in(self.working_directory, node.executor, self.bound)
         except ValueError as error:
             raise StepError(step_error("InvalidInput", "userFault", str(error))) from error
 
@@ -144,12 +153,33 @@ class Step:
             announce=self.announce_stop,
         )
 
+    async def adopted(self, work: Coroutine[Any, Any, DispatchOutcome | None]) -> DispatchOutcome:
+        """How work ended that a driver which is gone had begun; where nobody knows, nothing of it goes on here."""
+        outcome = await work
+        if outcome is None:
+            await self.end_processes()
+            return Failed("OutcomeUnknown", "manual", "Nothing is known of how this ended.", "unknown")
+        return outcome
+
+    async def in_moment(self, work: Coroutine[Any, Any, T]) -> T:
+        """What a cancel waits for has the grace, and a moment at least. Raises TimeoutError."""
+        async with asyncio.timeout(max(self.grace_ms, MOMENT_MS) / 1000):
+            return await work
+
     async def end_leftovers(self) -> None:
-        """End what a driver that is gone had started, and mask what it left."""
+        """End what a driver that is gone had begun and nobody wants any more, wherever it goes on."""
+        try:
+            await self.in_moment(self.run.implementation.end_leftovers(self.context(), self.node))
+        except Exception as error:  # noqa: BLE001 - what it makes of it cannot keep the rest from being ended
+            self.run.tell(f"{self.state.node_id}: end_leftovers failed: {describe_exception(error)}")
+        await self.end_processes()
+
+    async def end_processes(self) -> None:
+        """End the processes that a driver which is gone had started, and mask what they left."""
         calls = [] if self.state.loop is None else [started.call for started in self.state.loop.open.values()]
         for call in {1, *calls}:
             directory = self.directory.parent / call_directory(self.directory.name, call)
-            await self.run.end_leftovers(self.marker_of(call), self.grace_ms, directory, self.run.masker)
+            await self.run.engine.end_leftovers(self.marker_of(call), self.grace_ms, directory, self.run.masker)
 
     async def announce_stop(self, reason: StopReason) -> None:
         self.run.recorder.record(CancelDelivered(**self.who, reason=reason, signal="SIGTERM"), "supervisor")
@@ -206,6 +236,7 @@ class Step:
             recorder=run.recorder,
             loop=LoopServices(
                 points=LoopPoints(run.hook_points, state),
+                engine=run.engine,
                 retry=retry_of(self.node, run.definition),
                 marker_of=self.marker_of,
                 key_of=lambda call: self.key(call=call),
@@ -264,6 +295,33 @@ class Step:
             recorder.record(ActivityFailed(**self.closing, error=error), "worker")
         else:
             recorder.record(ComponentFailed(**self.who, error=error, stack_trace=stack_trace), "worker")
+
+
+def checked_outcome(given: object) -> DispatchOutcome:
+    """What an implementation has returned, if it is an outcome that the log can carry. Raises StepError otherwise."""
+    match given:
+        case Succeeded() | Cancelled(cancel_origin_event_id=str()):
+            return given
+        case Failed(error_code=str(), error_message=str(), stack_trace=str()) if given.error_class in get_args(
+            ErrorClass
+        ) and given.outcome in get_args(EffectOutcome):
+            try:
+                check(dict(given.details))
+            except (JsonBorderError, TypeError, ValueError) as error:
+                raise StepError(step_error("InvalidOutcome", "fatal", f"Its details are no JSON: {error}")) from error
+            return given
+    message = (
+        f"The implementation returned {shown(given)}, which is no Succeeded, Failed or Cancelled as they are meant."
+    )
+    raise StepError(step_error("InvalidOutcome", "fatal", message))
+
+
+def shown(given: object) -> str:
+    """A value of others' making, in a few words; whatever its own `__repr__` does."""
+    try:
+        return carried_text(repr(given))[:_MOST_SHOWN]
+    except Exception:  # noqa: BLE001 - a repr may do anything
+        return f"a {type(given).__name__}"
 
 
 def error_of_outcome(failed: Failed) -> ErrorInfo:

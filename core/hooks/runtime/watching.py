@@ -42,6 +42,8 @@ class RunWatch:
             self._folding.receive(event)
             self._seq = event.seq
             yield event
+        if self._seq == 0:
+            raise self._directory.no_events()
 
     def _refold(self, *, until: int) -> None:
         # The writer took its last group back (the disk was full) and wrote another in its place.

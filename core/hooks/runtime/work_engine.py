@@ -6,6 +6,7 @@ another can send it elsewhere, while sampling, hooks and the log stay with the d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -59,18 +60,28 @@ class WorkEngine(Protocol):
 
 
 class LocalWorkEngine:
-    """Performs work here, with the workflow's own agents and executors, made when they are first used."""
+    """Performs work here, with the workflow's own agents and executors, made when they are first used.
 
-    def __init__(self, definition: Workflow, workflow_directory: Path) -> None:
+    `agent_for` may give another agent for a name that the workflow declares.
+    """
+
+    def __init__(
+        self,
+        definition: Workflow,
+        workflow_directory: Path,
+        agent_for: Callable[[str], Agent | None] = lambda name: None,
+    ) -> None:
         self._declarations: dict[str, AgentDeclaration] = {agent.name: agent for agent in definition.agents}
         self._executor_declarations = definition.executors
         self._workflow_directory = workflow_directory
+        self._agent_for = agent_for
         self._agents: dict[str, Agent] = {}
         self._executors: dict[str, Executor] = {}
 
     def agent(self, name: str) -> Agent:
         if name not in self._agents:
-            self._agents[name] = make_agent(self._declarations[name], self._workflow_directory)
+            declaration, own = self._declarations[name], self._agent_for(name)
+            self._agents[name] = make_agent(declaration, self._workflow_directory, own)
         return self._agents[name]
 
     def executor(self, name: str) -> Executor:

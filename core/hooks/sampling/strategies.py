@@ -23,6 +23,7 @@ from hooks.sampling.checks import vote_key
 from hooks.sampling.draws import Draw, Prompt
 
 RepairType: TypeAlias = Literal["rejection", "template", "multi_turn"]
+"""What kind of repair a strategy makes, as hooks are shown it."""
 GROUP = "hooks.strategies"
 
 

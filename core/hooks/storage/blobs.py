@@ -36,9 +36,9 @@ from hooks.storage.durable_files import (
 LARGEST_INLINE_VALUE = 8 * 1024
 LINE_GOAL = 64 * 1024
 REFERENCE_KEY = "outputHash"
-_TEXT = "text/plain; charset=utf-8"
+TEXT = "text/plain; charset=utf-8"
 _JSON = "application/json"
-_PositionPath: TypeAlias = tuple[str | int, ...]
+PositionPath: TypeAlias = tuple[str | int, ...]
 
 
 class BlobReference(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -61,7 +61,7 @@ def reference_in(value: Any) -> BlobReference | None:
 
 def references_in(payload: Payload) -> Iterator[BlobReference]:
     """Every blob that `payload`, read from a log, refers to."""
-    for _, value in _value_positions(payload):
+    for _, value in value_positions(payload):
         reference = reference_in(value)
         if reference is not None:
             yield reference
@@ -84,7 +84,7 @@ class BlobStore:
         """
         form: dict[str, Any] = msgspec.to_builtins(payload)
         inline = []
-        for position, value in _value_positions(payload):
+        for position, value in value_positions(payload):
             if isinstance(value, BlobReference):
                 continue
             size = len(orjson.dumps(value))
@@ -99,7 +99,7 @@ class BlobStore:
             line_bytes += self._replace(form, position, value) - size
         return form
 
-    def _replace(self, form: dict[str, Any], position: _PositionPath, value: Any) -> int:
+    def _replace(self, form: dict[str, Any], position: PositionPath, value: Any) -> int:
         """Put a reference at `position` of `form`, and return the size of its JSON."""
         container: Any = form
         for key in position[:-1]:
@@ -110,7 +110,7 @@ class BlobStore:
 
     def store(self, value: Any) -> BlobReference:
         """Keep `value` as a blob, its bytes durable; its name is so after `sync_names`."""
-        data, content_type = (value.encode(), _TEXT) if isinstance(value, str) else (canonical(value), _JSON)
+        data, content_type = (value.encode(), TEXT) if isinstance(value, str) else (canonical(value), _JSON)
         digest = sha256(data).hexdigest()
         if digest not in self._written:
             self._write(self._directory / digest, data)
@@ -144,14 +144,11 @@ class BlobStore:
         reference = reference_in(value)
         if reference is None:
             return value
-        data = self._read_checked(reference)
-        return data.decode() if reference.content_type == _TEXT else orjson.loads(data)
+        data = self.read(reference)
+        return data.decode() if reference.content_type == TEXT else orjson.loads(data)
 
-    def check(self, reference: BlobReference) -> None:
-        """Raise CorruptRunError unless the blob is there and holds what its name says."""
-        self._read_checked(reference)
-
-    def _read_checked(self, reference: BlobReference) -> bytes:
+    def read(self, reference: BlobReference) -> bytes:
+        """The bytes of a blob. Raises CorruptRunError unless it is there and holds what its name says."""
         digest = reference.output_hash
         # The path is derived from the hash: what stands in the log never names a file outside blobs/.
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
@@ -168,13 +165,13 @@ class BlobStore:
 
 _REFERENCE_BYTES = len(
     orjson.dumps(
-        BlobReference(output_hash="0" * 64, output_path="blobs/" + "0" * 64, output_bytes=10**6, content_type=_TEXT),
+        BlobReference(output_hash="0" * 64, output_path="blobs/" + "0" * 64, output_bytes=10**6, content_type=TEXT),
         default=msgspec.to_builtins,
     )
 )
 
 
-def _value_positions(payload: Payload) -> Iterator[tuple[_PositionPath, Any]]:
+def value_positions(payload: Payload) -> Iterator[tuple[PositionPath, Any]]:
     """Where in the JSON form of `payload` a value or a reference may stand, and what stands there."""
     for name, encoded_name in _value_fields(type(payload)):
         yield (encoded_name,), getattr(payload, name)

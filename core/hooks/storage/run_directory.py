@@ -73,8 +73,12 @@ class RunDirectory:
         reader = LogReader(self.log)
         next(reader.stream(), None)
         if reader.run_id is None:
-            raise CorruptRunError("the log has no events", file=str(self.log), line=1, byte=0)
+            raise self.no_events()
         return reader.run_id
+
+    def no_events(self) -> CorruptRunError:
+        """The error of a log without an event: a run comes to be with its first ones, so they are lost."""
+        return CorruptRunError("the log has no events", file=str(self.log), line=1, byte=0)
 
     def make_subdirectories(self, durability: Durability) -> None:
         """Make the directories that a run may lack: archives and git drop empty ones."""

@@ -17,7 +17,7 @@ import msgspec
 from hooks.errors import CorruptRunError, StorageError
 from hooks.events.envelope import Event
 from hooks.events.payloads import AttemptCreated, ClosingPayload, EffectAttempted, FileLeft, RunCreated
-from hooks.ids import ActivityId, NodeId, RevisionId, RunId, idempotency_key
+from hooks.ids import ActivityId, NodeId, RevisionId, RunId, effect_draw, idempotency_key
 from hooks.regular_files import open_regular
 from hooks.storage.blobs import BlobReference, BlobStore, references_in
 from hooks.storage.durable_files import read_bytes
@@ -102,7 +102,7 @@ class _Verification:
             return
         self._checked_blobs.add(reference.output_hash)
         try:
-            self._blobs.check(reference)
+            self._blobs.read(reference)
         except (CorruptRunError, StorageError) as error:
             yield _damage(error, self._directory.blobs / reference.output_hash)
 
@@ -128,8 +128,7 @@ class _Verification:
             node_id=NodeId(effect.node_id),
             activity_id=ActivityId(effect.activity_id),
             epoch=effect.epoch,
-            # An agent whose answers have consequences is its own provider; its effect is its first draw.
-            draw=1 if effect.provider.startswith("agent:") else 0,
+            draw=effect_draw(effect.provider),
         )
         if effect.idempotency_key != expected:
             yield self._finding(event, f"the idempotency key {effect.idempotency_key} should be {expected}")

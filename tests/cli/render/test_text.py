@@ -4,10 +4,10 @@ import json
 
 import pytest
 
+from hooks.times import iso_time
 from hooks_cli.render.text import (
     cut,
     duration,
-    iso_time,
     neutralise,
     neutralise_json,
     neutralise_lines,

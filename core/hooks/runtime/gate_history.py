@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from hooks.events.payloads import WaitClosed, WaitCreated, WaitDeadlineExceeded, WaitResolved
+from hooks.runtime.node_names import means, name_in_id
 from hooks.runtime.reading import read_events
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.render.event_line import answer_word
-from hooks_cli.render.node_names import means, name_in_id
-from hooks_cli.render.text import iso_time
+from hooks.times import iso_time
 
 
 def how_gate_ended(directory: RunDirectory, word: str | None) -> str | None:
@@ -28,6 +27,10 @@ def how_gate_ended(directory: RunDirectory, word: str | None) -> str | None:
             case WaitClosed(wait_id=wait_id, reason=reason) if wait_id in told:
                 told[wait_id] = f"The gate {name_in_id(wait_id)} was closed at {at}, because the run {_ENDED[reason]}."
     return next(reversed(told.values()), None)
+
+
+def answer_word(approved: bool) -> str:
+    return "approved" if approved else "rejected"
 
 
 _ENDED = {"failed": "failed", "cancelled": "was cancelled"}

@@ -14,7 +14,7 @@ from hooks.events.payloads import (
     WaitClosed,
 )
 from hooks.ids import NodeId, RunId, attempt_id, gate_activity, wait_id, work_activity
-from hooks_cli.render.node_names import event_place, means, name_in_id, node_name
+from hooks.runtime.node_names import event_place, means, name_in_id, node_name
 
 RUN = RunId("r-1")
 DRAFT = NodeId("draft")

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from hooks.errors import NotFoundError
 from hooks.kernel.state import RunState
-from hooks_cli.render.node_names import means, name_in_id
+from hooks.runtime.node_names import means, name_in_id
 
 _Place = TypeVar("_Place")
 _MOST_NAMED = 10

@@ -1,0 +1,1 @@
+"""Runs as traces: the spans of a run, told by its log, in the words of OpenTelemetry."""
