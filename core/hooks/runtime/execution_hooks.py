@@ -209,7 +209,11 @@ class WorkflowExecutionHooks(ABC):
         return None
 
     def effect_policy(self, node: HostExecutorNode, canonical_input: Any, timeout_ms: int | None) -> EffectPolicy:
-        """What can be done about such a call when nobody knows how it ended: by default nothing."""
+        """What can be done about such a call when it failed, or nobody knows how it ended: by default nothing.
+
+        Asked before the call is begun, too, and whenever it has to be known. What it raises fails a step whose call has
+        not begun, and leaves one in doubt of which nobody knows how it ended.
+        """
         return EffectPolicy()
 
     async def look_up_effect(self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> LookUp:
