@@ -71,6 +71,9 @@ Digest: TypeAlias = Annotated[
     str | None,
     typer.Option("--digest", metavar="D", help="Only if the gate asks about exactly this; its beginning is enough."),
 ]
+MoreHooks: TypeAlias = Annotated[
+    list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file; repeatable.")
+]
 Jobs: TypeAlias = Annotated[
     int | None,
     typer.Option("--jobs", "-j", min=1, metavar="N", help="Steps at once. [default: that of the workflow, else 4]"),

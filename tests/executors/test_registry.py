@@ -50,6 +50,11 @@ def test_an_installed_executor_that_cannot_be_one_is_refused() -> None:
         make_executor("broken")
 
 
+@pytest.mark.parametrize(("name", "vouches"), [("http", True), ("file", True), ("shell", False), ("python", False)])
+def test_only_who_knows_what_it_has_done_vouches_for_a_retry(name: str, vouches: bool) -> None:
+    assert make_executor(name).may_retry({}) is vouches
+
+
 def test_a_distribution_on_the_path_of_a_new_process_is_found(tmp_path: Path) -> None:
     install(tmp_path)
     script = "from hooks.executors.registry import make_executor; print(type(make_executor('notes')).__name__)"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from hooks.definition.model import Retry
+from hooks.definition.model import HostExecutorNode, Retry
 from hooks.events.payloads import EVENT_TYPES, ActivityFailed, AttemptCreated, ErrorInfo
 from hooks.ids import ActivityId, NodeId, work_activity
 from hooks.kernel.actions import Perform, Record, WakeAt
@@ -113,6 +115,27 @@ def test_an_effect_that_was_done_is_never_tried_again() -> None:
 
     assert statuses(simulation) == {"a": "failed"}
     assert simulation.state.root.nodes["a"].effect_done  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("executor", "given", "follows"),
+    [
+        ("shell", {}, False),
+        ("shell", {"lookup": ["true"]}, True),
+        ("shell", {"idempotent": True}, True),
+        ("python", {}, True),
+    ],
+)
+def test_a_log_that_does_not_say_whether_a_retry_is_safe_reads_as_it_did_then(
+    executor: str, given: dict[str, Any], follows: bool
+) -> None:
+    step = HostExecutorNode(id="a", executor=executor, input=given)
+    simulation = Simulation(workflow(step, retry=Retry(max_attempts=2, base_ms=0)), {("a", 1): RETRYABLE})
+    decide_all(simulation, starts=True)
+    finish(simulation, "a")
+
+    assert started(simulation) == (["a"] if follows else [])
+    assert statuses(simulation) == ({} if follows else {"a": "failed"})
 
 
 def test_an_empty_workflow_succeeds() -> None:

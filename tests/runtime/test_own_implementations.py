@@ -307,24 +307,42 @@ class Asked(Own):
         return self._answer()
 
 
-@pytest.mark.parametrize(
-    ("policy", "answer"),
-    [
-        (lambda: None, lambda: None),
-        (lambda: 1 / 0, lambda: None),
-        (lambda: EffectPolicy(can_look_up=True), lambda: None),
-        (lambda: EffectPolicy(can_look_up=True), lambda: "found"),
-    ],
-)
-def test_an_answer_about_an_effect_that_is_none_leaves_it_in_doubt(
-    policy: Callable[[], Any], answer: Callable[[], Any]
-) -> None:
-    own = Asked(policy, answer)
+@pytest.mark.parametrize("answer", [lambda: None, lambda: "found"])
+def test_an_answer_about_an_effect_that_is_none_leaves_it_in_doubt(answer: Callable[[], Any]) -> None:
+    own = Asked(lambda: EffectPolicy(can_look_up=True), answer)
 
     run = run_with(SEND, own)
 
     assert run.status == "in_doubt"
     assert len(own.executed) == 1
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [(lambda: None, "effect_policy returned None, which is no EffectPolicy"), (lambda: 1 / 0, "division by zero")],
+)
+def test_an_effect_of_which_it_cannot_say_what_can_be_done_is_not_begun(policy: Callable[[], Any], said: str) -> None:
+    own = Asked(policy, lambda: None)
+
+    run = run_with(SEND, own)
+
+    assert run.status == "failed"
+    assert [said in failed.error.error_message for failed in run.all(events.NodeFailed)] == [True]
+    assert own.executed == []
+
+
+def test_a_failure_of_which_it_says_that_nothing_is_left_behind_is_tried_again_by_a_default() -> None:
+    class Once(Asked):
+        async def execute_host_executor(
+            self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any
+        ) -> DispatchOutcome:
+            self.executed.append(parsed_input)
+            return Failed("Busy", "retryable", "busy", "failed") if len(self.executed) == 1 else Succeeded(None)
+
+    workflow = SEND.replace("nodes:", "defaults: {retry: {max_attempts: 2, base: 1ms}}\nnodes:")
+
+    assert run_with(workflow, Once(EffectPolicy, lambda: None)).status == "failed"
+    assert run_with(workflow, Once(lambda: EffectPolicy(may_retry=True), lambda: None)).status == "succeeded"
 
 
 def test_what_it_raises_while_it_makes_ready_is_the_users_fault_and_nothing_was_tried() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any
 import msgspec
 import pytest
 
+import hooks
 from hooks.definition.model import Gate, HookEntry
 from hooks.events.payloads import EffectAttempted, HookDecided, NodeFailed, WaitCreated
-from hooks.runtime.driving import in_own_loop
+from hooks.runtime.driving import drive, in_own_loop
 from hooks.runtime.requests import Answer, answer_gate
+from hooks.runtime.runs import reopen_run
 from hooks.storage.verify import verify_run
 from tests.runtime.runs import Runs, agent_step, append, sh, shell
 
@@ -154,6 +157,25 @@ def test_those_who_observe_are_told_and_change_nothing(runs: Runs, tmp_path: Pat
         "wait_created",
         "wait_resolved",
     ]
+
+
+def test_a_program_gives_a_run_that_goes_on_the_hooks_that_hold_now(runs: Runs, tmp_path: Path) -> None:
+    first = policy(tmp_path, "effect_pre_attempt", name="first", origin="project")
+    step = append("a", tmp_path / "out", "x", human_gate=Gate())
+    assert run(runs, step, hooks=[first]).status.exit_code == 4
+    assert answer(runs, approved=True).accepted
+    guard = policy(tmp_path, "effect_pre_attempt", answer=BLOCK, name="guard", origin="user")
+
+    report = asyncio.run(hooks.recover(runs.directory, hook_entries=[first, guard]))
+
+    assert report.status.exit_code == 3
+    assert not (tmp_path / "out").exists()
+    assert [member.name for member in report.state.hook_set] == ["guard", "first"]
+    again = [policy(tmp_path, "effect_pre_attempt", name="late", origin="flag")]
+    with reopen_run(runs.directory, by="ann", hook_entries=again) as reopened:
+        assert [member.name for member in reopened.state.hook_set] == ["guard", "first", "late"]
+        assert drive(reopened).status.exit_code == 3
+    assert verify_run(runs.directory) == []
 
 
 def test_the_end_of_a_run_is_told_after_it(runs: Runs, tmp_path: Path) -> None:

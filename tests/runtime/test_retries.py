@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from hooks.definition.model import Gate, HostExecutorNode, Retry
-from hooks.events.payloads import NodeFailed, RetryScheduled
+from hooks.definition.model import CommandAgent, ExecutorDeclaration, Gate, HostExecutorNode, Node, Retry
+from hooks.events.payloads import EffectAttempted, NodeFailed, RetryScheduled
 from hooks.runtime.reading import read_run
 from hooks.storage.verify import verify_run
-from tests.runtime.runs import Runs, agent_step, append, sh, statuses
+from tests.runtime.runs import Runs, agent_step, append, sh, shell, statuses
 
 
 def flaky(tmp_path: Path, times: int) -> str:
@@ -31,6 +33,112 @@ def test_the_default_retry_does_not_repeat_a_command_that_failed(runs: Runs, tmp
 
     assert report.status.exit_code == 1
     assert (tmp_path / "tries").read_text() == "x\n"
+
+
+THRICE = Retry(max_attempts=3, base_ms=1)
+FLAKY = """\
+def flaky(tries):
+    with open(tries, "a+") as file:
+        file.write("x\\n")
+        if file.tell() == 2:
+            raise ConnectionError("half done")
+
+class Flaky:
+    def execute(self, tries):
+        flaky(tries)
+
+    def lookup(self, key, tries):
+        return None
+"""
+
+
+def of_each_kind(tmp_path: Path, **terms: Any) -> dict[str, Callable[..., Node]]:
+    """For each kind of executor of which nobody knows what a failure leaves behind: a step that fails once."""
+    (tmp_path / "flaky.py").write_text(FLAKY)
+    tries = str(tmp_path / "tries")
+
+    def calling(executor: str, **given: Any) -> Callable[..., Node]:
+        return lambda **fields: HostExecutorNode(id="a", executor=executor, input=given, **fields)
+
+    python = {"callable": "flaky.py:flaky", "args": {"tries": tries}, **terms}
+    return {
+        "shell": calling("shell", argv=["sh", "-c", flaky(tmp_path, 1)], **terms),
+        "python": calling("python", **python),
+        "isolated": calling("python", isolate=True, **python),
+        "declared-command": calling("declared-command"),
+        "declared-function": calling("declared-function", tries=tries),
+    }
+
+
+def declared(tmp_path: Path, **terms: Any) -> list[ExecutorDeclaration]:
+    where = {"declared_in": str(tmp_path / "config.yaml"), **terms}
+    return [
+        ExecutorDeclaration(name="declared-command", argv=["sh", "-c", flaky(tmp_path, 1)], **where),
+        ExecutorDeclaration(name="declared-function", callable="flaky.py:flaky", **where),
+    ]
+
+
+KINDS = ("shell", "python", "isolated", "declared-command", "declared-function")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_may_be_half_done_is_not_repeated_by_a_default(runs: Runs, tmp_path: Path, kind: str) -> None:
+    step = of_each_kind(tmp_path)[kind]
+    report = runs.run(step(), workflow={"retry": THRICE, "executors": declared(tmp_path)})
+
+    assert report.status.exit_code == 1
+    assert (tmp_path / "tries").read_text() == "x\n"
+    assert runs.only(EffectAttempted).may_retry is False
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_repeated_where_its_step_says_so(runs: Runs, tmp_path: Path, kind: str) -> None:
+    step = of_each_kind(tmp_path)[kind]
+    report = runs.run(step(retry=THRICE), workflow={"executors": declared(tmp_path)})
+
+    assert report.status.exit_code == 0
+    assert (tmp_path / "tries").read_text() == "x\nx\n"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_is_repeated_by_a_default_where_a_repeat_is_harmless(runs: Runs, tmp_path: Path, kind: str) -> None:
+    step = of_each_kind(tmp_path, idempotent=True)[kind]
+    executors = declared(tmp_path, idempotent=True)
+    report = runs.run(step(), workflow={"retry": THRICE, "executors": executors})
+
+    assert report.status.exit_code == 0
+    assert (tmp_path / "tries").read_text() == "x\nx\n"
+
+
+def test_it_is_repeated_by_a_default_where_it_can_be_looked_up(runs: Runs, tmp_path: Path) -> None:
+    of_each_kind(tmp_path)
+    python = {"callable": "flaky.py:Flaky", "args": {"tries": str(tmp_path / "tries")}}
+    report = runs.run(HostExecutorNode(id="a", executor="python", input=python), workflow={"retry": THRICE})
+
+    assert report.status.exit_code == 0
+    assert (tmp_path / "tries").read_text() == "x\nx\n"
+
+
+def test_an_answer_with_consequences_is_not_asked_for_again_by_a_default(runs: Runs, tmp_path: Path) -> None:
+    acting = CommandAgent(
+        name="acting",
+        argv=["sh", "-c", f"({flaky(tmp_path, 1)}) || {{ echo busy >&2; exit 1; }}"],
+        error_classes={"retryable": ["busy"]},
+        repeatable=False,
+    )
+    report = runs.run(agent_step("a", agent="acting"), agents=[acting], workflow={"retry": THRICE})
+
+    assert report.status.exit_code == 1
+    assert (tmp_path / "tries").read_text() == "x\n"
+
+
+def test_what_certainly_did_not_happen_is_repeated_by_a_default(runs: Runs, tmp_path: Path) -> None:
+    """Its program is not there: nothing has begun."""
+    retry = Retry(max_attempts=2, base_ms=1, on=("userFault",))
+    report = runs.run(shell("a", str(tmp_path / "missing")), workflow={"retry": retry})
+
+    assert report.status.exit_code == 1
+    assert runs.types.count("effectAttempted") == 2
 
 
 def test_a_pass_leaves_the_backoff_to_a_later_driver(runs: Runs, tmp_path: Path) -> None:

@@ -16,12 +16,14 @@ from hooks_cli.changed_file import warn_of_changed_file
 from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import error_document, error_text
+from hooks_cli.later_hooks import hooks_of_flags, later_hooks
 from hooks_cli.moving import Manner, move, move_each, unless_idle
 from hooks_cli.options import (
     Accept,
     All,
     AsJson,
     Jobs,
+    MoreHooks,
     Quiet,
     RunsDir,
     RunWords,
@@ -45,6 +47,7 @@ def recover(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Drive a copied or restored run; the original must never run again.")
     ] = False,
+    hooks: MoreHooks = None,
     jobs: Jobs = None,
     wait: StayAtGates = False,
     timeout: Timeout = None,
@@ -56,17 +59,20 @@ def recover(
 ) -> int:
     """Go on with runs until each ends, waits for a person, or is in doubt.
 
-    A finished run is left alone and its code returned. --all means every run that is not finished; those with nothing
+    Hooks configured since it began, where it was begun, are asked from here on; so are those of --hooks. A finished run
+    is left alone and its code returned. --all means every run that is not finished; those with nothing
     due are only looked at.
     """
     accepted = accepted_codes(accept)
     tells_idle = not (quiet and every)
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
+    of_flags = hooks_of_flags(hooks)
     if dry_run:
         return _show(directories, as_json=as_json)
 
     def go_on(directory: RunDirectory) -> RunReport:
-        with open_existing(directory, take_over=take_over, max_concurrency=jobs) as opened:
+        entries = later_hooks(directory, of_flags)
+        with open_existing(directory, take_over=take_over, max_concurrency=jobs, hook_entries=entries) as opened:
             if tells_idle and not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)

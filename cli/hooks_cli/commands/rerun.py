@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hooks.definition.config import load_config, load_hooks_file
+from hooks.definition.config import load_config
 from hooks.definition.params import resolve_params
 from hooks.events.payloads import NodeImported
 from hooks.runtime.reading import RunView, read_events, read_run
@@ -19,11 +19,13 @@ from hooks.storage.run_directory import find_run
 from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
+from hooks_cli.later_hooks import hooks_of_flags
 from hooks_cli.moving import Manner, finish, move, tell_warning
 from hooks_cli.options import (
     Accept,
     AsJson,
     Jobs,
+    MoreHooks,
     Quiet,
     RunsDir,
     RunWord,
@@ -45,9 +47,7 @@ def rerun(
     repeat_effects: Annotated[
         bool, typer.Option("--repeat-effects", help="Also do again what the run has done, or may have.")
     ] = False,
-    hooks: Annotated[
-        list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file; repeatable.")
-    ] = None,
+    hooks: MoreHooks = None,
     run_id: Annotated[str | None, typer.Option("--run-id", metavar="ID", help="The id of the new run.")] = None,
     jobs: Jobs = None,
     wait: StayAtGates = False,
@@ -86,10 +86,7 @@ def rerun(
             workflow_directory=workflow_directory,
             workflow_file=workflow_file,
             run_id=run_id,
-            hook_entries=[
-                *config.hooks,
-                *(entry for path in hooks or [] for entry in load_hooks_file(path, check_files=True)),
-            ],
+            hook_entries=[*config.hooks, *hooks_of_flags(hooks)],
             max_concurrency=jobs,
             record_hooks=config.record_hooks or "changes",
         ) as opened,

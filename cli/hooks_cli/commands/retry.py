@@ -11,12 +11,14 @@ from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
 from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
+from hooks_cli.later_hooks import hooks_of_flags, later_hooks
 from hooks_cli.moving import Manner, move, move_each
 from hooks_cli.options import (
     Accept,
     AsJson,
     By,
     Jobs,
+    MoreHooks,
     OptionalNodeWord,
     Quiet,
     RunsDir,
@@ -34,6 +36,7 @@ def retry(
     run: RunWord,
     node: OptionalNodeWord = None,
     by: By = None,
+    hooks: MoreHooks = None,
     jobs: Jobs = None,
     wait: StayAtGates = False,
     timeout: Timeout = None,
@@ -45,14 +48,19 @@ def retry(
 ) -> int:
     """Try the failed, blocked and cancelled nodes of a run again, or only NODE, and what comes after them.
 
-    What has succeeded stays, and no effect that was done is done again. Hooks and gates are asked anew.
+    What has succeeded stays, and no effect that was done is done again. Hooks and gates are asked anew,
+    also those configured since, where the run was begun, and those of --hooks.
     """
     accepted = accepted_codes(accept)
+    of_flags = hooks_of_flags(hooks)
     directory = find_run(runs_directory(runs_dir), run)
     nodes = [meant_to_retry(read_run(directory), node)] if node is not None else []
 
     def try_again(directory: RunDirectory) -> RunReport:
-        with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs) as opened:
+        entries = later_hooks(directory, of_flags)
+        with reopen_run(
+            directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs, hook_entries=entries
+        ) as opened:
             if not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)

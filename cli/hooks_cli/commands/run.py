@@ -8,20 +8,23 @@ from typing import Annotated, Any
 
 import typer
 
-from hooks.definition.config import load_config, load_hooks_file, resolve_runs_dir
-from hooks.definition.model import Workflow, every_node
+from hooks.definition.config import Config, load_config, resolve_runs_dir
+from hooks.definition.model import HookEntry, Workflow, every_node
 from hooks.definition.params import load_params_file, resolve_params
 from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks.runtime.user import user_name
+from hooks.storage.run_directory import RunDirectory
 from hooks_cli.collecting import Otlp
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
+from hooks_cli.later_hooks import hooks_of_flags, later_hooks
 from hooks_cli.moving import Manner, finish, move, tell_warning
 from hooks_cli.options import (
     Accept,
     AsJson,
     Jobs,
+    MoreHooks,
     Quiet,
     RunsDir,
     StayAtGates,
@@ -53,9 +56,7 @@ def run(
         list[str] | None,
         typer.Option("--meta", metavar="K=V", help="Kept with the run and shown to hooks; repeatable."),
     ] = None,
-    hooks: Annotated[
-        list[Path] | None, typer.Option("--hooks", metavar="F", help="More hooks, from a file; repeatable.")
-    ] = None,
+    hooks: MoreHooks = None,
     jobs: Jobs = None,
     grace: Annotated[
         str | None, typer.Option("--grace", metavar="D", help="Time between TERM and KILL. [default: 10s]")
@@ -95,10 +96,7 @@ def run(
         environ=os.environ,
         warn=tell_warning,
     )
-    hook_entries = [
-        *config.hooks,
-        *(entry for path in hooks or [] for entry in load_hooks_file(path, check_files=True)),
-    ]
+    of_flags = hooks_of_flags(hooks)
     if durability not in ("strict", "relaxed"):
         raise UsageError(f"--durability {durability!r} is neither strict nor relaxed.", fix="--durability strict")
     grace_ms = duration_ms("--grace", grace)
@@ -110,18 +108,19 @@ def run(
         else:
             emit(plan_page(plan))
         return 0
+    runs_place = resolve_runs_dir(runs_dir, os.environ, here, config)
     with (
         Deadline(duration_ms("--timeout", timeout)) as deadline,
         start_run(
             workflow,
             params,
-            runs_dir=resolve_runs_dir(runs_dir, os.environ, here, config),
+            runs_dir=runs_place,
             workflow_directory=here if file == "-" else Path(file).resolve().parent,
             workflow_file=None if file == "-" else Path(file).absolute(),
             working_directory=here,
             initiator=user_name(),
             run_id=run_id,
-            hook_entries=hook_entries,
+            hook_entries=_hook_entries(config, of_flags, runs_place, run_id),
             metadata=metadata,
             max_concurrency=jobs,
             grace_ms=DEFAULT_GRACE_MS if grace_ms is None else grace_ms,
@@ -132,6 +131,13 @@ def run(
         say(opened.run_id)
         report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
     return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
+
+
+def _hook_entries(config: Config, of_flags: list[HookEntry], runs_dir: Path, run_id: str | None) -> list[HookEntry]:
+    """The hooks of config and flags; for a run that is there already and goes on, of its own config."""
+    if run_id is not None and (directory := RunDirectory(runs_dir / run_id)).first_event() is not None:
+        return later_hooks(directory, of_flags)
+    return [*config.hooks, *of_flags]
 
 
 def _refuse_unsupported(**options: object) -> None:

@@ -83,7 +83,7 @@ def _document(view: RunView) -> dict[str, Any]:
         "params": view.blobs.resolve(created.params),
         "metadata": view.blobs.resolve(created.metadata),
         "hooks": [
-            {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in created.hooks
+            {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in view.state.hook_set
         ],
         "nodes": node_documents(view.state, view.status, view.state.root, draws),
     }

@@ -7,6 +7,7 @@ from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.collecting import Otlp
 from hooks_cli.deadline import Deadline
+from hooks_cli.later_hooks import later_hooks
 from hooks_cli.moving import Manner, move, move_each, unless_idle
 from hooks_cli.options import (
     Accept,
@@ -42,7 +43,7 @@ def tick(
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
 
     def one_pass(directory: RunDirectory) -> RunReport:
-        with open_existing(directory) as opened:
+        with open_existing(directory, hook_entries=later_hooks(directory)) as opened:
             return move(opened, deadline, quiet=True, one_pass=True, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:

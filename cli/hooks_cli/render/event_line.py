@@ -21,6 +21,7 @@ from hooks.events.payloads import (
     GenerationRetryScheduled,
     GenerationStarted,
     HookDecided,
+    HookSetChanged,
     LateOutcome,
     LeftoversEnded,
     LogRepaired,
@@ -78,6 +79,11 @@ def _of_run(payload: Payload) -> str:
             return f"{payload.workflow_id} by {payload.initiator}"
         case ResumeStarted():
             return f"process {payload.session.pid} on {payload.session.host}"
+        case HookSetChanged():
+            by_word = {"added": payload.added, "changed": payload.changed}
+            return "; ".join(
+                f"{word} {', '.join(each.name for each in hooks)}" for word, hooks in by_word.items() if hooks
+            )
         case LogRepaired():
             return f"{payload.cut_bytes} bytes of a torn write kept in {payload.kept_in}"
         case RunSucceeded():

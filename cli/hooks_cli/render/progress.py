@@ -14,6 +14,7 @@ from hooks.events.payloads import (
     GenerationFinished,
     GenerationRetryScheduled,
     HookDecided,
+    HookSetChanged,
     LoopIterationStarted,
     NodeCancelled,
     NodeFailed,
@@ -115,6 +116,8 @@ class Progress:
                 return detail(payload)
             case CancelRequested():
                 return f"cancel {detail(payload)}"
+            case HookSetChanged():
+                return f"hooks: {detail(payload)}"
             case HookDecided(hook=hook):
                 # What hooks had to tell beside it was shown when they told it.
                 reasons = "; ".join(hook_reasons(payload))

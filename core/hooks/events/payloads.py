@@ -202,10 +202,14 @@ class ResumeStarted(Payload, frozen=True, kw_only=True):
 
 
 class HookSetChanged(Payload, frozen=True, kw_only=True):
-    """Files of hooks differ from what was pinned; from here on they are asked as they are now."""
+    """The run's hooks are others than were pinned, and from here on these are asked. None is ever removed."""
 
     kind = "input"
     changed: list[HookSetMember]
+    """Whose file differs, or which are declared elsewhere since their file is gone, as they are now. Of several with
+    one name and origin either none stands here or all, in their order."""
+    added: list[HookSetMember] = []
+    """Those configured since, or given to this driver by flag."""
 
 
 class LogRepaired(Payload, frozen=True, kw_only=True):
@@ -671,6 +675,9 @@ class EffectAttempted(AttemptPayload, frozen=True, kw_only=True):
     """For how long after the first attempt with this key it may be sent again."""
     provider: str
     epoch: int = 0
+    may_retry: bool | None = None
+    """Whether, once it has failed, another attempt may follow that its node does not ask for by a `retry` of its own.
+    Null in logs from before this was recorded."""
 
 
 class EffectSettled(AttemptPayload, frozen=True, kw_only=True):

@@ -143,6 +143,14 @@ class Executor(Protocol):
         """Whether such a call, sent again with the same key within its time to live, happens only once."""
         return canonical_input.get("idempotent") is True
 
+    def may_retry(self, canonical_input: Mapping[str, Any]) -> bool:
+        """Whether a call that has failed may be made again though its step has no `retry` of its own.
+
+        Half of its work may be done by then. So it is safe where a call can be looked up or happens only once; or
+        where this executor knows that a call that says it failed has left nothing behind.
+        """
+        return self.can_look_up(canonical_input) or self.is_idempotent(canonical_input)
+
     def settle_ms(self, canonical_input: Mapping[str, Any], timeout_ms: int | None) -> int:
         """How long after the attempt an `Absent` may still turn into a `Found`. `timeout_ms` is that of the node."""
         settle: int = canonical_input.get("settle", 0)

@@ -97,6 +97,10 @@ class HttpExecutor(Executor):
     def can_look_up(self, canonical_input: Mapping[str, Any]) -> bool:
         return "lookup" in canonical_input
 
+    def may_retry(self, canonical_input: Mapping[str, Any]) -> bool:
+        """Always: a status says whether it was done; where one could not, the outcome is unknown, not failed."""
+        return True
+
     async def look_up(self, call: EffectCall) -> LookUp:
         if "lookup" not in call.input:
             return CannotTell("The input has no `lookup`.")

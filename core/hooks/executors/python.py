@@ -56,6 +56,11 @@ class PythonExecutor(Executor):
     def can_look_up(self, canonical_input: Mapping[str, Any]) -> bool:
         return "lookup" in canonical_input
 
+    def may_retry(self, canonical_input: Mapping[str, Any]) -> bool:
+        # Whether what is isolated has a `lookup` is not known before one is wanted, which is too late here.
+        is_known = self.can_look_up(canonical_input) and "isolate" not in canonical_input
+        return is_known or self.is_idempotent(canonical_input)
+
     async def look_up(self, call: EffectCall) -> LookUp:
         if "isolate" in call.input:
             return await look_up_isolated(_function_call(call), call)

@@ -27,7 +27,7 @@ EXECUTORS: dict[str, Callable[[], Executor]] = {
     "python": PythonExecutor,
 }
 GROUP = "hooks.executors"
-_METHODS = ("prepare", "execute", "adopt", "can_look_up", "look_up", "is_idempotent", "settle_ms")
+_METHODS = ("prepare", "execute", "adopt", "can_look_up", "look_up", "is_idempotent", "may_retry", "settle_ms")
 
 
 def make_executor(

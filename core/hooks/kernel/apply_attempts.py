@@ -258,9 +258,21 @@ def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, 
         activity.interruptions = 0
         activity.counted += 1
     end = AttemptEnd(
-        attempt.attempt_id, error, interrupted, activity.effect_done, was_retried=_failed_by_its_agent(attempt)
+        attempt.attempt_id,
+        error,
+        interrupted,
+        activity.effect_done,
+        was_retried=_failed_by_its_agent(attempt),
+        may_retry=_may_retry(attempt),
     )
     _end_attempt(state, attempt, end)
+
+
+def _may_retry(attempt: AttemptState) -> bool | None:
+    """Whether nothing of its effect can be left behind, or whoever performs it has vouched for another call."""
+    if attempt.effect is None or (attempt.settled is not None and attempt.settled.outcome == "not_done"):
+        return True
+    return attempt.effect.may_retry
 
 
 def _failed_by_its_agent(attempt: AttemptState) -> bool:

@@ -20,6 +20,7 @@ from hooks.events.payloads import (
     RunStarted,
 )
 from hooks.ids import ActivityId, NodeId
+from hooks.kernel.hook_set import next_hook_set
 from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.state import ActivityState, DecidedHook, NodeFailure, NodeState, RunEnding, RunState, Scope
 from hooks.kernel.walk import admit_pending, is_absorbed
@@ -58,8 +59,11 @@ def _resume_started(state: RunState, payload: ResumeStarted, at: int) -> None:
 
 
 def _hook_set_changed(state: RunState, payload: HookSetChanged, at: int) -> None:
-    changed = {(member.origin, member.node_id, member.name): member for member in payload.changed}
-    state.hook_set = [changed.get((member.origin, member.node_id, member.name), member) for member in state.hook_set]
+    state.hook_set = next_hook_set(state.hook_set, payload.changed, payload.added)
+    for attempt in state.open.values():
+        # What stands at a gate has not begun: what hooks have said before that is not the last word of these.
+        if attempt.loop is None:
+            attempt.passed.clear()
 
 
 def _log_repaired(state: RunState, payload: LogRepaired, at: int) -> None:

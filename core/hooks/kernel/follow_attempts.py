@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hooks.definition.model import Retry, Workflow
+from hooks.definition.model import Node, Workflow
 from hooks.events.payloads import ErrorInfo, NodeCancelled, NodeFailed, Payload, RetryScheduled
 from hooks.ids import NodeId
 from hooks.kernel.actions import Record
 from hooks.kernel.cancel_rules import is_being_cancelled
 from hooks.kernel.new_attempts import next_attempt
-from hooks.kernel.retry_rules import MAX_INTERRUPTIONS, delay_ms, may_retry, retry_of
+from hooks.kernel.retry_rules import MAX_INTERRUPTIONS, delay_ms, may_retry, retry_after
 from hooks.kernel.state import ActivityState, AttemptEnd, RunState, Scope
 
 
@@ -35,8 +35,13 @@ def _follow_attempt(
     if not end.cancelled and not is_over:
         if end.interrupted and activity.interruptions < MAX_INTERRUPTIONS:
             return next_attempt(activity.activity_id, scope, activity.node_id, activity.item, activity)
-        retry = retry_of(scope.graph.nodes[scope.graph.position[activity.node_id]], definition)
-        if not end.interrupted and may_retry(end, activity, retry) and not _has_failed_sibling(state, activity, retry):
+        node = scope.graph.nodes[scope.graph.position[activity.node_id]]
+        retry = retry_after(end, node, definition)
+        if (
+            not end.interrupted
+            and may_retry(end, activity, retry)
+            and not _has_failed_sibling(state, activity, node, definition)
+        ):
             return _retry(activity, end, delay_ms(retry, activity.activity_id, activity.counted), now)
     if activity.item is not None and _has_open_items(state, scope, activity.node_id):
         return None
@@ -68,10 +73,10 @@ def _has_open_items(state: RunState, scope: Scope, node_id: NodeId) -> bool:
     return any(item is not None and item.activity_id in state.open for item in items)
 
 
-def _has_failed_sibling(state: RunState, activity: ActivityState, retry: Retry) -> bool:
+def _has_failed_sibling(state: RunState, activity: ActivityState, node: Node, definition: Workflow) -> bool:
     """An item that has failed for good fails its node: the others are not tried again."""
     return activity.item is not None and any(
-        not may_retry(state.closing[other.activity_id], other, retry)
+        not may_retry(end := state.closing[other.activity_id], other, retry_after(end, node, definition))
         for other in ended_items(state, activity.scope, activity.node_id)
         if other is not activity
     )

@@ -14,19 +14,32 @@ MAX_INTERRUPTIONS = 5
 
 
 def retry_of(node: Node, definition: Workflow) -> Retry:
-    """The retry policy of a node: its own, else the workflow's.
-
-    A command that failed may have done something before it did. So a shell effect is tried again only where the node
-    says so itself, or where a look-up or its idempotence makes a second call safe.
-    """
+    """The retry policy of a node: its own, else the workflow's."""
     if not isinstance(node, SubagentNode | HostExecutorNode):
         return Retry()
-    if node.retry is not None:
-        return node.retry
-    if isinstance(node, HostExecutorNode) and node.executor == "shell" and not node.read_only:
-        is_safe = "lookup" in node.input or node.input.get("idempotent") is True
-        return definition.retry if is_safe else Retry()
-    return definition.retry
+    return definition.retry if node.retry is None else node.retry
+
+
+def retry_after(end: AttemptEnd, node: Node, definition: Workflow) -> Retry:
+    """The retry policy that holds once an attempt has ended like this.
+
+    An effect that failed may have done half of its work before it did, and a policy for the whole workflow was hardly
+    written with that in mind. So it is tried again only where the node says so itself, where it certainly did not
+    happen, or where whoever performs it vouches for a second call: by a look-up, its idempotence, or by knowing that a
+    failure leaves nothing behind.
+    """
+    if isinstance(node, SubagentNode | HostExecutorNode) and node.retry is None and not _is_safe(end, node):
+        return Retry()
+    return retry_of(node, definition)
+
+
+def _is_safe(end: AttemptEnd, node: SubagentNode | HostExecutorNode) -> bool:
+    if end.may_retry is not None:
+        return end.may_retry
+    # A log from before effects recorded this: then it was known of the shell alone, by what its input says.
+    if isinstance(node, HostExecutorNode) and node.executor == "shell":
+        return "lookup" in node.input or node.input.get("idempotent") is True
+    return True
 
 
 def may_retry(end: AttemptEnd, activity: ActivityState, retry: Retry) -> bool:

@@ -201,7 +201,7 @@ class AttemptState:
     wait: WaitState | None = None
     """The gate it stands at, or has passed."""
     passed: set[str] = field(default_factory=set)
-    """Hook points whose answer stands, since a gate has opened after them."""
+    """Hook points whose answer stands, since a gate has opened after them and the hooks have not changed since."""
     interruptions: int = 0
     """How often in a row a draw of this attempt was ended by its driver's death."""
 
@@ -345,6 +345,8 @@ class AttemptEnd:
     cancelled: bool = False
     was_retried: bool = False
     """A call of its agent failed for good, after all the tries it had: no new attempt makes more of them."""
+    may_retry: bool | None = True
+    """Whether another attempt is safe that its node does not ask for itself; None where the log does not say."""
 
 
 Need: TypeAlias = Literal["skip_condition", "skip_upstream", "fail", "evaluate", "expand", "gate", "loop", "decide"]

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from hooks.definition.fields import did_you_mean
+from hooks.definition.hook_order import DEFAULT_PRIORITY, set_order
 from hooks.definition.hook_points import MODES, OBSERVING_MODES, RULES, HookType, Mode, point_named
 from hooks.definition.model import HookEntry
 from hooks.events.payloads import HookSetMember
@@ -19,9 +20,6 @@ from hooks.expressions.cel import CelError, Program, compile_expression, evaluat
 from hooks.expressions.conditions import NameUse, uses_in
 from hooks.pipeline.dispatch import PayloadDocument, Subject
 from hooks.pipeline.verdicts import HookFault
-
-DEFAULT_PRIORITY = 50
-ORIGIN_ORDER = ("user", "project", "workflow", "node", "flag", "program")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +196,10 @@ def by_point(listeners: Iterable[Listener]) -> dict[str, tuple[Listener, ...]]:
     return {point: tuple(listening) for point, listening in found.items()}
 
 
-def entry_order(entry: HookEntry) -> tuple[int, int]:
-    """Sort key of a hook set as it is pinned; where each hook is asked its mode comes first."""
-    return _first(entry.priority, DEFAULT_PRIORITY), ORIGIN_ORDER.index(entry.origin)
-
-
 def _order(listener: Listener) -> tuple[int, int, int]:
     # A final hook is asked when all that may change or forbid anything have spoken, and before those that look on.
     turn = MODES.index("concurrent") + 0.5 if listener.entry.final else MODES.index(listener.mode)
-    return int(turn * 2), listener.priority, ORIGIN_ORDER.index(listener.member.origin)
+    return int(turn * 2), *set_order(listener.priority, listener.member.origin)
 
 
 def _first(*given: int | None) -> int:

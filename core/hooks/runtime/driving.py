@@ -126,7 +126,7 @@ async def drive_async(
     if run.state.ended is not None and not has_requests(run.directory.inbox):
         return RunReport(run.view())
     interruption = Interruption()
-    members, recorder = recorder_of(run)
+    hooks, recorder = recorder_of(run)
     secret_names = secret_names_of(run.definition)
     masker = masker_of(run.definition)
     here = _workflow_directory(run)
@@ -135,8 +135,8 @@ async def drive_async(
         performer: WorkflowExecutionHooks = LocalExecutionHooks(engine, workflow_directory=here)
     else:
         engine, performer = LocalWorkEngine(run.definition, here, implementation.agent_for), implementation
-    hook_points = _hook_points(run, members, recorder, masker, performer, plugins)
-    recorder.on_event = _telling(hook_points, on_event, dispatching)
+    hook_points = _hook_points(run, hooks.members, recorder, masker, performer, plugins)
+    recorder.on_event = _telling(hook_points, on_event, dispatching, hooks.notes)
     context = _context(
         run,
         recorder,
@@ -163,14 +163,21 @@ async def drive_async(
 
 
 def _telling(
-    hook_points: HookPoints, on_event: Callable[[Event], None] | None, dispatching: Dispatching
+    hook_points: HookPoints,
+    on_event: Callable[[Event], None] | None,
+    dispatching: Dispatching,
+    notes: Sequence[str],
 ) -> Callable[[Event], None]:
-    """Tell both the caller and the hooks that observe of what has become durable.
+    """Tell both the caller and the hooks that observe of what has become durable; and with the first of it a person
+    what there is to know of the hooks, so that a driver that has nothing to do says nothing.
 
-    Where no work is dispatched they hear of the end alone: the driver that goes on tells them of what was answered.
+    Where no work is dispatched hooks hear of the end alone: the driver that goes on tells them of what was answered.
     """
+    untold = list(notes) if dispatching == "work" else []
 
     def tell(event: Event) -> None:
+        while untold:
+            tell_on_stderr(f"warning: {untold.pop(0)}")
         if on_event is not None:
             on_event(event)
         if dispatching == "work" or isinstance(event.payload, RunEnding):

@@ -150,7 +150,7 @@ class _Performance:
             attempt.use(effect_input.filled(run.environ))
         except MissingSecretError as error:
             raise StepError(step_error("MissingSecret", "userFault", f"{error} Set it and try again.")) from error
-        epoch = self._epoch_for(effect_input)
+        epoch, policy = self._epoch_for(effect_input), self._policy(prepared.canonical_input)
         write_effect_input(attempt.directory, effect_input, run.durability)
         run.recorder.record(
             EffectAttempted(
@@ -160,10 +160,18 @@ class _Performance:
                 idempotency_ttl_ms=prepared.idempotency_ttl_ms,
                 provider=prepared.provider,
                 epoch=epoch,
+                may_retry=policy.vouches_for_retry,
             ),
             "host_executor",
         )
         await run.recorder.commit()
+
+    def _policy(self, canonical_input: Any) -> EffectPolicy:
+        """What the implementation says that can be done about the call; raises what it raises, or TypeError."""
+        policy = self.effect.policy(canonical_input)
+        if not isinstance(policy, EffectPolicy):
+            raise TypeError(f"effect_policy returned {shown(policy)}, which is no EffectPolicy")
+        return policy
 
     def _epoch_for(self, effect_input: EffectInput) -> int:
         """The epoch of this input. One key never stands for two inputs: a changed one takes the next epoch, where the
@@ -315,7 +323,7 @@ class _Performance:
         return result, why
 
     async def _reconcile(self, canonical_input: Any, value: Any) -> None:
-        policy = self.effect.policy(canonical_input)
+        policy = self._policy(canonical_input)
         if self._is_cancelled():
             await self._reconcile_once(canonical_input, value)
         elif policy.can_look_up:
@@ -334,7 +342,7 @@ class _Performance:
         answer: LookUp = CannotTell("NoReconciler")
         policy = EffectPolicy()
         try:
-            policy = self.effect.policy(canonical_input)
+            policy = self._policy(canonical_input)
             if policy.can_look_up:
                 answer = await self.effect.look_up(self.attempt.context(), value)
         except Exception as error:  # noqa: BLE001 - a look-up that fails has not told

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from hooks.clock import Clock
+from hooks.definition.model import HookEntry
 from hooks.events.envelope import Event
 from hooks.pipeline.plugins import Registered
 from hooks.runtime.driving import RunReport, drive_async
@@ -63,6 +64,7 @@ async def retry(
     node: str | None = None,
     *,
     by: str | None = None,
+    hook_entries: Sequence[HookEntry] = (),
     implementation: WorkflowExecutionHooks | None = None,
     stays_at_gates: bool = False,
     max_concurrency: int | None = None,
@@ -72,11 +74,13 @@ async def retry(
     """Try again what failed, was blocked or was cancelled in a finished run, or only `node`, and what comes after it.
 
     What succeeded stays, and no effect that was done is done again. `by` is who asks for it, by default the user of the
-    system. Raises InDoubtError while an effect is in doubt, UsageError for a run with nothing to try again,
-    NotFoundError for such a node.
+    system; `hook_entries` as of `open_existing`. Raises InDoubtError while an effect is in doubt, UsageError for a run
+    with nothing to try again, NotFoundError for such a node, DefinitionError for hooks that cannot be used.
     """
     nodes = [] if node is None else [meant_to_retry(read_run(directory), node)]
-    with reopen_run(directory, by=by or user_name(), nodes=nodes, max_concurrency=max_concurrency) as run:
+    with reopen_run(
+        directory, by=by or user_name(), nodes=nodes, max_concurrency=max_concurrency, hook_entries=hook_entries
+    ) as run:
         return await run_loop(
             run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
         )
@@ -87,14 +91,15 @@ async def recover(
     *,
     implementation: WorkflowExecutionHooks | None = None,
     take_over: bool = False,
+    hook_entries: Sequence[HookEntry] = (),
     stays_at_gates: bool = False,
     clock: Clock | None = None,
     plugins: Sequence[Registered] = (),
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
-    """Go on with a run whose driver is gone, to the same end. `take_over` as of `open_existing`, which says what this
-    raises where the run is another's, copied or damaged."""
-    with open_existing(directory, take_over=take_over, clock=clock) as run:
+    """Go on with a run whose driver is gone, to the same end. `take_over` and `hook_entries` as of `open_existing`,
+    which says what this raises where the run is another's, copied or damaged."""
+    with open_existing(directory, take_over=take_over, hook_entries=hook_entries, clock=clock) as run:
         return await run_loop(
             run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
         )

@@ -112,12 +112,20 @@ DispatchOutcome: TypeAlias = Succeeded | Failed | Cancelled
 
 @dataclass(frozen=True, slots=True)
 class EffectPolicy:
-    """What can be done about a call of which nobody knows how it ended; told from its canonical input alone."""
+    """What can be done about a call that failed, or of which nobody knows how it ended; told from its canonical input
+    alone."""
 
     can_look_up: bool = False
     is_idempotent: bool = False
     settle_ms: int = 0
     """How long after the attempt an absence may still turn out to be a delay."""
+    may_retry: bool | None = None
+    """Whether a call that has failed may be made again though its step has no `retry` of its own; left out, where it
+    can be looked up or is idempotent."""
+
+    @property
+    def vouches_for_retry(self) -> bool:
+        return self.can_look_up or self.is_idempotent if self.may_retry is None else self.may_retry
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +209,11 @@ class WorkflowExecutionHooks(ABC):
         return None
 
     def effect_policy(self, node: HostExecutorNode, canonical_input: Any, timeout_ms: int | None) -> EffectPolicy:
-        """What can be done about such a call when nobody knows how it ended: by default nothing."""
+        """What can be done about such a call when it failed, or nobody knows how it ended: by default nothing.
+
+        Asked before the call is begun, too, and whenever it has to be known. What it raises fails a step whose call has
+        not begun, and leaves one in doubt of which nobody knows how it ended.
+        """
         return EffectPolicy()
 
     async def look_up_effect(self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> LookUp:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hooks.definition.hook_points import HookType
-from hooks.events.payloads import ErrorInfo
+from hooks.events.payloads import ErrorInfo, HookSetChanged
 from hooks.ids import ActivityId
 from hooks.kernel.apply_waits import refusal
 from hooks.kernel.state import AttemptState
@@ -59,24 +59,31 @@ class HookPoints:
     async def component_pre_execute(self, attempt: AttemptState) -> dict[str, Any]:
         """Ask before the work; the conditions in force afterwards, field to value.
 
-        Raises BlockedByHookError, and NothingMore where a policy had a person asked. Once a later gate has opened, or
-        the work was permitted, what was decided stands: nobody is asked again.
+        Raises BlockedByHookError, and NothingMore where a policy had a person asked.
         """
         occasion = self._asker.occasion(attempt)
-        if not attempt.is_permitted and HookType.COMPONENT_PRE_EXECUTE not in attempt.passed:
+        if not self._stands(HookType.COMPONENT_PRE_EXECUTE, attempt):
             await self.require(HookType.COMPONENT_PRE_EXECUTE, occasion, lambda: component_pre_execute(occasion))
         return effective_fields(occasion)
 
     async def effect_pre_attempt(self, attempt: AttemptState, key: str, *, read_only: bool) -> Any:
         """Ask before an effect, or a read-only call, is made ready; the input in force afterwards. Raises likewise."""
         occasion = self._asker.occasion(attempt)
-        if not attempt.is_permitted and HookType.EFFECT_PRE_ATTEMPT not in attempt.passed:
+        if not self._stands(HookType.EFFECT_PRE_ATTEMPT, attempt):
             await self.require(
                 HookType.EFFECT_PRE_ATTEMPT,
                 occasion,
                 lambda: effect_pre_attempt(occasion, idempotency_key=key, read_only=read_only),
             )
         return effective_input(occasion)
+
+    def _stands(self, hook: HookType, attempt: AttemptState) -> bool:
+        """Whether what was decided at a point stands, and nobody is asked again: the work was permitted, or a gate has
+        opened since, and the hooks are still those of then."""
+        if not attempt.is_permitted and hook in attempt.passed:
+            # A gate may stay open for days, and a policy that was configured meanwhile is asked before the work is.
+            self._recorder.announce(HookSetChanged)
+        return attempt.is_permitted or hook in attempt.passed
 
     async def effect_post_settle(self, attempt: AttemptState) -> None:
         """Ask whether what an effect came to may be used; it is never undone. Raises BlockedByHookError."""

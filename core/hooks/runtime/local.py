@@ -59,6 +59,7 @@ class LocalExecutionHooks(WorkflowExecutionHooks):
             can_look_up=executor.can_look_up(canonical_input),
             is_idempotent=executor.is_idempotent(canonical_input),
             settle_ms=executor.settle_ms(canonical_input, timeout_ms),
+            may_retry=executor.may_retry(canonical_input),
         )
 
     async def look_up_effect(self, ctx: DispatchContext, node: HostExecutorNode, parsed_input: Any) -> LookUp:

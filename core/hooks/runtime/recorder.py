@@ -54,10 +54,18 @@ class Recorder:
         """
         if self.failure is not None:
             raise self.failure
+        self._announce(at)
+        return self._add(payload, actor, at)
+
+    def announce(self, kind: type[Payload]) -> None:
+        """Record what this driver has to announce now, if a `kind` is among it: what comes next depends on that."""
+        if any(isinstance(announcement, kind) for announcement in self._prelude):
+            self._announce(None)
+
+    def _announce(self, at: int | None) -> None:
         prelude, self._prelude = self._prelude, []
         for announcement in prelude:
             self._add(announcement, "system", at)
-        return self._add(payload, actor, at)
 
     def _add(self, payload: Payload, actor: Actor, at: int | None) -> Event:
         now = self._clock.now_ms() if at is None else at

@@ -76,6 +76,7 @@ def start_rerun(
     plan = plan_rerun(origin, definition or origin.definition, begin)
     if plan.repeated and not repeat_effects:
         raise _repeats(origin, plan.repeated)
+    of_flags = flag_entries(origin.state.hook_set)
     if definition is None and created.workflow_file is not None:
         workflow_file = Path(created.workflow_file)
     return start_run(
@@ -87,7 +88,7 @@ def start_rerun(
         working_directory=Path(created.working_directory),
         initiator=initiator,
         run_id=run_id,
-        hook_entries=[*hook_entries, *flag_entries(created.hooks)],
+        hook_entries=[*hook_entries, *(entry for entry in of_flags if entry not in hook_entries)],
         metadata=origin.blobs.resolve(created.metadata),
         max_concurrency=max_concurrency,
         record_hooks=record_hooks,

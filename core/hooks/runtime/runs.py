@@ -22,7 +22,6 @@ from hooks.events.envelope import Actor
 from hooks.events.payloads import (
     ForkedFrom,
     HookSetChanged,
-    HookSetMember,
     NodeImported,
     Payload,
     ResumeStarted,
@@ -36,7 +35,7 @@ from hooks.jsonio import canonical
 from hooks.kernel.apply import apply
 from hooks.kernel.reopening import nodes_to_reopen
 from hooks.kernel.state import RunState
-from hooks.pipeline.hook_set import hook_set_digest, refresh_hook_set, resolve_hook_set
+from hooks.pipeline.hook_set import HookSetNow, hook_set_digest, hook_set_now, resolve_hook_set
 from hooks.runtime.reading import Folding, RunView
 from hooks.runtime.recorder import Recorder
 from hooks.storage.blobs import BlobStore
@@ -67,6 +66,8 @@ class OpenRun:
     durability: Durability
     grace_ms: int
     clock: Clock
+    hook_entries: Sequence[HookEntry] = ()
+    """The hooks that hold where this driver is: those that the run does not have yet are added to it."""
     _closed: bool = field(default=False)
 
     @property
@@ -123,8 +124,8 @@ def start_run(
     """Make a run, durable when this returns, with its driver lock held.
 
     `hook_entries` are those of config and flags; the workflow's own are added. With a `run_id` that exists and equal
-    definition and params, that run is opened instead; with others, UsageError says what differs. Raises
-    RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
+    definition and params, that run is opened instead, as `open_existing` does; with others, UsageError says what
+    differs. Raises RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
     """
     clock = clock or SystemClock()
     if run_id is not None and not is_run_id_to_give(run_id):
@@ -166,7 +167,7 @@ def start_run(
     except RunIdTakenError:
         directory = RunDirectory(runs_dir / chosen)
         _require_same(directory, workflow_json, params, forked_from)
-        return open_existing(directory, grace_ms=grace_ms, clock=clock)
+        return open_existing(directory, grace_ms=grace_ms, hook_entries=hook_entries, clock=clock)
     folding = Folding(new.directory)
     for event in new.events:
         folding.receive(event)
@@ -191,14 +192,18 @@ def open_existing(
     take_over: bool = False,
     grace_ms: int | None = None,
     max_concurrency: int | None = None,
+    hook_entries: Sequence[HookEntry] = (),
     clock: Clock | None = None,
     role: LockRole = "driver",
     will_move: bool = False,
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
-    Waits a few seconds for one who only delivers a request. Raises RunLockedError, CorruptRunError, StorageError, and
-    RunCopiedError unless `take_over`, or unless it has ended and will not be moved (`will_move`: not even then).
+    `hook_entries` are those of config and flags now: what the run does not have of them yet is added to its hooks with
+    the first thing that this driver does. Waits a few seconds for one who only delivers a request.
+
+    Raises RunLockedError, CorruptRunError, StorageError, and RunCopiedError unless `take_over`, or unless it has ended
+    and will not be moved (`will_move`: not even then).
     """
     clock = clock or SystemClock()
     folding, opened = _open(directory, take_over=take_over, clock=clock, role=role, will_move=will_move)
@@ -223,6 +228,7 @@ def open_existing(
         durability=opened.created.durability,
         grace_ms=opened.created.grace_ms if grace_ms is None else grace_ms,
         clock=clock,
+        hook_entries=hook_entries,
     )
 
 
@@ -256,14 +262,23 @@ def reopen_run(
     nodes: Sequence[tuple[str, str]] = (),
     grace_ms: int | None = None,
     max_concurrency: int | None = None,
+    hook_entries: Sequence[HookEntry] = (),
     clock: Clock | None = None,
 ) -> OpenRun:
     """Have the failed, blocked or cancelled nodes of a finished run tried again (or `nodes`: scope and node).
 
-    Durable when this returns, with the driver's lock held; `drive` then moves it. Raises InDoubtError while an effect
-    is in doubt, UsageError for a run that has not failed.
+    Durable when this returns, with the driver's lock held; `drive` then moves it. `hook_entries` as of `open_existing`.
+    Raises InDoubtError while an effect is in doubt, UsageError for a run that has not failed, DefinitionError for hooks
+    that cannot be used.
     """
-    run = open_existing(directory, grace_ms=grace_ms, max_concurrency=max_concurrency, clock=clock, will_move=True)
+    run = open_existing(
+        directory,
+        grace_ms=grace_ms,
+        max_concurrency=max_concurrency,
+        hook_entries=hook_entries,
+        clock=clock,
+        will_move=True,
+    )
     try:
         _require_reopenable(run)
         _, recorder = recorder_of(run)
@@ -323,11 +338,13 @@ def this_session(inode: int) -> Session:
     return Session(pid=me.pid, start_time=me.start_time, boot_id=me.boot_id, host=me.host, inode=inode)
 
 
-def recorder_of(run: OpenRun) -> tuple[list[HookSetMember], Recorder]:
-    """The hooks as their files are now, and the pen of this driver: what it announces comes with its first event."""
-    members, changed = refresh_hook_set(run.state.hook_set)
+def recorder_of(run: OpenRun) -> tuple[HookSetNow, Recorder]:
+    """The hooks as they are now, and the pen of this driver: what it announces comes with its first event.
+
+    Raises DefinitionError for hooks that this driver was given and that cannot be used.
+    """
+    hooks = hook_set_now(run.state.hook_set, run.hook_entries)
     prelude: list[Payload] = [run.resume] if run.resume is not None else []
-    changed_files = [member.after for member in changed if not member.missing]
-    if changed_files:
-        prelude.append(HookSetChanged(changed=changed_files))
-    return members, Recorder(run.log, run.blobs, run.state, run.steady_clock, prelude)
+    if hooks.changed or hooks.added:
+        prelude.append(HookSetChanged(changed=hooks.changed, added=hooks.added))
+    return hooks, Recorder(run.log, run.blobs, run.state, run.steady_clock, prelude)
