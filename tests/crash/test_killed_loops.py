@@ -42,7 +42,7 @@ LOOPS = [REPAIRED, CONVERSED, CHOSEN, IN_PROCESS, MADE_AGAIN, APPROVED]
 
 @pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.name)
 def test_a_sample_of_the_kills(loop: Loop, tmp_path: Path) -> None:
-    assert sweep_loop(loop, tmp_path, every=61) == []
+    assert sweep_loop(loop, tmp_path, every=131) == []
 
 
 @pytest.mark.sweep

@@ -60,7 +60,7 @@ def may_fail(case: tuple[Workflow, dict[str, Script]]) -> int:
     return len(failing) + len(failing & items)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(looping(), st.randoms(use_true_random=False))
 def test_every_prefix_of_a_run_with_loops_continues_to_the_same_end(case, random) -> None:  # type: ignore[no-untyped-def]
     whole = simulate(case)

@@ -102,7 +102,7 @@ def outcome(state: RunState) -> tuple[str | None, list[tuple[str, str, object]]]
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(workflows(), worlds(), st.randoms(use_true_random=False))
 def test_every_prefix_of_a_run_continues_to_the_same_end(definition, world, random) -> None:  # type: ignore[no-untyped-def]
     # Which of two failing branches fails first is a fact of the outside, so only one may fail here.
