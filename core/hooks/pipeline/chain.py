@@ -32,6 +32,9 @@ from hooks.pipeline.thread_turns import ask_in_thread
 
 Hook: TypeAlias = PythonHook | CommandHook | FailedHook
 
+_IN_REPLAY_S = 0.05
+"""How long a loop in which nothing else goes on stands still for a hook in a thread."""
+
 
 class Chain:
     """The hooks of a run, ready to be asked."""
@@ -49,7 +52,7 @@ class Chain:
         self._record_all = record_all
         self._resolve = resolve
         self._hooks: dict[int, Hook] = {}
-        self._threads = HookThreads()
+        self._threads = HookThreads(_IN_REPLAY_S) if setting.is_replay else HookThreads()
         self.background = Background(record_all=record_all)
 
     async def close(self) -> None:

@@ -15,13 +15,14 @@ from contextlib import suppress
 from queue import SimpleQueue
 
 AT_ONCE_S = 0.0005
-"""How long the loop waits for a hook before it does anything else."""
+"""How long the loop stands still for a hook before it does anything else."""
 
 
 class HookThreads:
-    """The threads of one run's hooks."""
+    """The threads of one run's hooks; `at_once_s` as AT_ONCE_S, for a loop that has more or less else to do."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once_s: float = AT_ONCE_S) -> None:
+        self._at_once_s = at_once_s
         self._idle: list[_HookThread] = []
         self._lock = threading.Lock()
         self._is_closed = False
@@ -30,7 +31,7 @@ class HookThreads:
         """Have `work` done in a thread, with the context variables of the caller."""
         with self._lock:
             thread = self._idle.pop() if self._idle else _HookThread(self)
-        job = Job(work)
+        job = Job(work, self._at_once_s)
         thread.jobs.put(job)
         return job
 
@@ -53,8 +54,9 @@ class HookThreads:
 class Job:
     """A piece of work in a thread, and the loop that waits for it."""
 
-    def __init__(self, work: Callable[[], None]) -> None:
+    def __init__(self, work: Callable[[], None], at_once_s: float) -> None:
         self._work = work
+        self._at_once_s = at_once_s
         self._context = contextvars.copy_context()
         self._loop = asyncio.get_running_loop()
         self._waiting: asyncio.Future[None] | None = None
@@ -65,7 +67,7 @@ class Job:
 
     def is_done_at_once(self) -> bool:
         """Whether the work is done in a moment in which the loop stands still. Raises what the work has raised."""
-        self._held_until_done.acquire(timeout=AT_ONCE_S)
+        self._held_until_done.acquire(timeout=self._at_once_s)
         return self._has_ended()
 
     async def is_done_within(self, timeout_s: float) -> bool:
