@@ -109,6 +109,55 @@ def test_the_document_has_every_finding(notes: CommandLine) -> None:
     }
 
 
+ROUNDS = """\
+workflow_id: rounds
+version: 1
+nodes:
+  read: {executor: shell, read_only: true, for_each: [a, b], input: {argv: [echo, "${item}"]}}
+  rounds: {body: [draft, ok], max_iterations: 2, depends: [read], terminate: {node: ok, via: human_gate}}
+  draft: {executor: shell, read_only: true, input: {argv: [echo, draft]}}
+  ok: {type: decision, depends: [draft], human_gate: {prompt: "Good?"}}
+"""
+
+
+@pytest.fixture
+def rounds(cli: CommandLine) -> CommandLine:
+    """Two rounds, of which the second has been approved."""
+    cli.write("rounds.yaml", ROUNDS)
+    assert cli.hooks("run", "rounds.yaml", "--run-id", "rounds", "-q").code == 4
+    for word in ("reject", "approve"):
+        assert cli.hooks(word, "rounds").code == 0
+        cli.hooks("recover", "rounds", "-q")
+    return cli
+
+
+def test_an_item_and_a_round_are_named_where_something_is_found(rounds: CommandLine) -> None:
+    rounds.write("policy.yaml", POLICY.replace("executor: file", "executor: shell"))
+
+    ended = rounds.hooks("replay", "rounds", "--hooks", "policy.yaml")
+    document = rounds.hooks("replay", "rounds", "--hooks", "policy.yaml", "--json").document
+
+    places = ["read[0]", "read[1]", "rounds.1/draft", "rounds.2/draft"]
+    assert [line.split()[1] for line in ended.out.splitlines() if "would block" in line][:4] == places
+    findings = document["runs"][0]["findings"]
+    assert [finding["place"] for finding in findings] == places
+    assert [finding["node"] for finding in findings] == ["read", "read", "draft", "draft"]
+    assert findings[3]["activity_id"] == "rounds::loop::rounds.2::work::draft"
+
+
+def test_an_item_and_a_round_are_named_where_a_changed_definition_parts(rounds: CommandLine) -> None:
+    rounds.write("items.yaml", ROUNDS.replace("${item}", "${index}"))
+    rounds.write("body.yaml", ROUNDS.replace("echo, draft", "echo, text"))
+
+    told = [
+        rounds.hooks("replay", "rounds", "--workflow", name).out.splitlines()[-1]
+        for name in ("items.yaml", "body.yaml")
+    ]
+
+    assert "attemptCreated of read[0];" in told[0]
+    assert "attemptCreated of rounds.1/draft;" in told[1]
+
+
 def test_one_run_is_counted_as_one(notes: CommandLine) -> None:
     total = notes.hooks("replay", "one", "--hooks", "policy.yaml").out.splitlines()[-2]
 

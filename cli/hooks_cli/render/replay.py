@@ -14,6 +14,7 @@ from hooks.events.envelope import Event
 from hooks.events.payloads import Payload
 from hooks.replay.backtest import Finding, Said, Totals
 from hooks.replay.decisions import Divergence
+from hooks.runtime.node_names import event_place, reference_name
 from hooks.runtime.replaying import Backtested
 from hooks_cli.render.event_line import event_line
 from hooks_cli.render.streams import on_terminal
@@ -89,8 +90,8 @@ def _told(divergence: Divergence) -> str:
 
 
 def _named(payload: Payload) -> str:
-    node = getattr(payload, "node_id", None)
-    return payload.type if not node else f"{payload.type} of {node}"
+    place = event_place(payload)
+    return f"{payload.type} of {place}" if place else payload.type
 
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------
@@ -112,8 +113,12 @@ def _line(finding: Finding, said: Said, plugin: str | None, reason: str | None) 
     who = "" if plugin is None else f"{plugin}: "
     why = one_line(f"{who}{reason or ''}".rstrip(": "), _WIDEST)
     what = _WORDS[said] + (" (assumed)" if finding.assumed else "")
-    where = neutralise(finding.node_id or "run")
+    where = neutralise(_place(finding) or "run")
     return f"  {finding.seq:>6}  {where}  {finding.point}  {what}{f'  {why}' if why else ''}\n"
+
+
+def _place(finding: Finding) -> str | None:
+    return None if finding.place is None else reference_name(finding.place)
 
 
 def _diff(name: str, before: Any, after: Any) -> Iterator[str]:
@@ -187,6 +192,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "seq": finding.seq,
         "point": finding.point.value,
         "node": finding.node_id,
+        "place": _place(finding),
         "activity_id": finding.activity_id,
         "said": finding.said,
         "assumed": finding.assumed,
