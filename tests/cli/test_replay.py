@@ -202,6 +202,38 @@ def test_a_policy_with_nothing_to_say_is_exit_0(notes: CommandLine) -> None:
     assert notes.hooks("replay", "--all", "--hooks", "quiet.yaml").code == 0
 
 
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        ("argv: [./policy.sh]", "policy.sh is not executable\n    fix: make it so: `chmod +x "),
+        ("argv: [no-such-program]", "there is no program 'no-such-program' in PATH\n    fix: correct the hook, or"),
+        ("argv: [./none.sh]", "there is no file "),
+        ("python: raising.py:check", "raising.py, or leave the hook out"),
+        ("python: no_such_module:check", "no_such_module"),
+        ("python: policy.py:Opening", "broken.open() raised OSError: no network"),
+        ("python: policy.py:nothing", "policy.py defines no `nothing`"),
+    ],
+)
+def test_a_policy_that_cannot_be_asked_is_refused_before_anything_is(cli: CommandLine, hook: str, message: str) -> None:
+    """Even if there is no run to ask it about; a broken policy is none that stops something."""
+    cli.write("policy.sh", "#!/bin/sh\n")
+    cli.write("raising.py", "import hooks\nraise RuntimeError('no network')\ndef check(payload): ...\n")
+    cli.write(
+        "policy.py",
+        "from hooks import Plugin, hook, HookType\nclass Opening(Plugin):\n"
+        "    def open(self): raise OSError('no network')\n"
+        "    @hook(HookType.EFFECT_PRE_ATTEMPT)\n    def check(self, payload): return None\n",
+    )
+    cli.write("broken.yaml", f"hooks:\n  - {{name: broken, on: PreToolUse, {hook}}}\n")
+
+    ended = cli.hooks("replay", "--all", "--hooks", "broken.yaml")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert "broken.yaml" in ended.err
+    assert ended.err.count("fix:") == 1
+
+
 @pytest.mark.parametrize(("words", "told"), [([], "two: the same"), (["--hooks", "policy.yaml"], "two\n")])
 def test_a_damaged_run_is_told_and_the_others_are_replayed(notes: CommandLine, words: list[str], told: str) -> None:
     (log,) = notes.directory.rglob("one/events.jsonl")

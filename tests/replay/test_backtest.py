@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from hooks.definition.model import BodyNode, CommandAgent, DecisionNode, Gate, HookEntry, HookMatch, LoopNode, Sampling
+from hooks.errors import DefinitionError
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.runtime.node_names import reference_name
 from hooks.runtime.replaying import Backtested, backtest_run
@@ -257,6 +258,15 @@ def test_a_command_is_told_that_it_is_a_replay(runs: Runs, tmp_path: Path) -> No
     (finding,) = backtested(runs, entry).findings
 
     assert (finding.said, finding.reason) == ("would_block", "exit 2: replayed")
+
+
+def test_hooks_that_do_not_load_are_refused(runs: Runs, tmp_path: Path) -> None:
+    runs.run(agent_step("a"))
+    policy = hook_of(tmp_path, "    return None", "component_pre_execute")
+    (tmp_path / "policy.py").write_text("raise RuntimeError('no')\n")
+
+    with pytest.raises(DefinitionError, match=r"hook policy: .*RuntimeError: no"):
+        backtested(runs, policy)
 
 
 def test_nothing_is_asked_in_the_background(runs: Runs, tmp_path: Path) -> None:

@@ -10,17 +10,20 @@ from typing import Annotated
 
 import typer
 
-from hooks.definition.config import load_config, load_hooks_file
+from hooks.definition.config import load_config
 from hooks.definition.model import Workflow
 from hooks.errors import CorruptRunError, HooksError, UsageError
 from hooks.events.payloads import HookSetMember
 from hooks.pipeline.hook_set import resolve_hook_set
+from hooks.pipeline.inspection import refuse_faults
 from hooks.runtime.replaying import Backtested, backtest_run, replay_run
 from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
 from hooks_cli.hosting import hosting_python
+from hooks_cli.later_hooks import hooks_of_flags
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, duration_ms, runs_directory
+from hooks_cli.policies import Policies, faults_of
 from hooks_cli.render.counting import Counting
 from hooks_cli.render.documents import now_ms
 from hooks_cli.render.replay import (
@@ -60,7 +63,8 @@ def replay(
     at the first decision it would not make, or step it would give something else to do.
 
     --hooks F: a policy tested on history. At each point of each run, what would these hooks have blocked, asked or
-    changed? Exits 3 if something that went on would now be stopped. What comes after a difference is `assumed`.
+    changed? Exits 3 if something that went on would now be stopped, 2 if one of the hooks cannot be loaded or started.
+    What comes after a difference is `assumed`.
 
     --all means every run; one that is damaged is told, and the others are replayed.
     """
@@ -118,7 +122,9 @@ def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_
 
 def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bool) -> int:
     """Run after run, so that a thousand of them take no more memory than what is found in them."""
-    members = resolve_hook_set([entry for path in files for entry in load_hooks_file(path)])
+    members = resolve_hook_set(hooks_of_flags(files))
+    with hosting_python():
+        refuse_faults(asyncio.run(faults_of(Policies(members, workflow_id=""))))
     done: list[Backtested] = []
     codes = []
     counting = Counting("replayed", len(directories))
