@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hooks.definition.model import BodyNode, CommandAgent, DecisionNode, Gate, HookEntry, HookMatch, LoopNode, Sampling
 from hooks.errors import DefinitionError
+from hooks.events.payloads import HookDecided
 from hooks.pipeline.hook_set import resolve_hook_set
 from hooks.runtime.node_names import reference_name
 from hooks.runtime.replaying import Backtested, backtest_run
@@ -258,6 +259,18 @@ def test_a_command_is_told_that_it_is_a_replay(runs: Runs, tmp_path: Path) -> No
     (finding,) = backtested(runs, entry).findings
 
     assert (finding.said, finding.reason) == ("would_block", "exit 2: replayed")
+
+
+def test_a_python_hook_is_told_that_it_is_a_replay(runs: Runs, tmp_path: Path) -> None:
+    policy = hook_of(tmp_path, "    return block(f'replay: {ctx.is_replay}')", "component_pre_execute")
+    file = tmp_path / "policy.py"
+    file.write_text(file.read_text().replace("f(payload)", "f(payload, ctx)"))
+    runs.run(agent_step("a"), hook_entries=[replace(policy, mode="audit")])
+
+    (finding,) = backtested(runs, policy).findings
+
+    (decided,) = runs.only(HookDecided).decisions
+    assert (decided.reason, finding.reason) == ("replay: False", "replay: True")
 
 
 def test_hooks_that_do_not_load_are_refused(runs: Runs, tmp_path: Path) -> None:
