@@ -42,7 +42,28 @@ def test_several_runs_are_told_in_a_line_each(notes: CommandLine) -> None:
     ended = notes.hooks("replay", "--all")
 
     assert ended.code == 0
-    assert [line.split(": ")[0] for line in ended.out.splitlines()] == ["one", "two"]
+    *runs, total = ended.out.splitlines()
+    assert [line.split(": ")[0] for line in runs] == ["one", "two"]
+    assert total == "2 runs: 2 the same, 0 differ"
+
+
+def test_the_timeline_can_be_left_out(notes: CommandLine) -> None:
+    (line,) = notes.hooks("replay", "one", "-q").out.splitlines()
+
+    assert line.startswith("one: the same: ")
+
+
+def test_the_runs_that_differ_are_counted(notes: CommandLine) -> None:
+    notes.write("changed.yaml", WORKFLOW.replace("content: x", "content: y"))
+    (log,) = notes.directory.rglob("one/events.jsonl")
+    log.write_bytes(b"x" + log.read_bytes())
+
+    ended = notes.hooks("replay", "one", "two", "--workflow", "changed.yaml")
+    document = notes.hooks("replay", "one", "two", "--workflow", "changed.yaml", "--json").document
+
+    assert ended.code == 9
+    assert ended.out.splitlines()[-1] == "2 runs: 0 the same, 1 differs, 1 could not be replayed"
+    assert document["totals"] == {"runs": 2, "same": 0, "differ": 1, "unread": 1}
 
 
 def test_a_changed_definition_parts_from_the_run_at_an_event(notes: CommandLine) -> None:
@@ -62,7 +83,19 @@ def test_a_step_that_would_be_given_something_else_is_told(notes: CommandLine) -
     ended = notes.hooks("replay", "one", "--workflow", "changed.yaml")
 
     assert ended.code == 9
-    assert ended.out.splitlines()[-1] == "one: event 3 is attemptCreated of say; its input would be different"
+    told = ended.out.splitlines()
+    parted = told.index("one: event 3 is attemptCreated of say; its input would be different")
+    assert [line.strip() for line in told[parted + 1 :]] == [
+        "input:",
+        '"echo",',
+        '-    "hello"',
+        '+    "goodbye"',
+        "]",
+    ]
+    document = notes.hooks("replay", "one", "--workflow", "changed.yaml", "--json").document
+    assert document["runs"][0]["first_difference"]["changed"] == {
+        "input": {"before": {"argv": ["echo", "hello"]}, "after": {"argv": ["echo", "goodbye"]}}
+    }
 
 
 def test_all_runs_are_those_of_the_changed_workflow(notes: CommandLine) -> None:
@@ -71,7 +104,10 @@ def test_all_runs_are_those_of_the_changed_workflow(notes: CommandLine) -> None:
 
     ended = notes.hooks("replay", "--all", "--workflow", "other.yaml")
 
-    assert (ended.code, [line.split(": ")[0] for line in ended.out.splitlines() if ": " in line]) == (0, ["three"])
+    assert (ended.code, [line.split(": ")[0] for line in ended.out.splitlines() if ": " in line]) == (
+        0,
+        ["three", "1 run"],
+    )
     named = notes.hooks("replay", "one", "--workflow", "other.yaml")
     assert named.code == 9
     assert "one: event 1 is runCreated, which could not be: the run is of workflow 'notes', not 'other'" in named.out
@@ -150,7 +186,7 @@ def test_an_item_and_a_round_are_named_where_a_changed_definition_parts(rounds: 
     rounds.write("body.yaml", ROUNDS.replace("echo, draft", "echo, text"))
 
     told = [
-        rounds.hooks("replay", "rounds", "--workflow", name).out.splitlines()[-1]
+        rounds.hooks("replay", "rounds", "-q", "--workflow", name).out.splitlines()[0]
         for name in ("items.yaml", "body.yaml")
     ]
 
@@ -183,7 +219,7 @@ def test_all_runs_are_those_since_then(cli: CommandLine) -> None:
 
     replayed = [cli.hooks("replay", "--all", *words, "--json").document["runs"] for words in ([], ["--since", "1d"])]
 
-    assert [[run["run_id"] for run in runs] for runs in replayed] == [["new", "old"], ["new"]]
+    assert [[run["run_id"] for run in runs] for runs in replayed] == [["old", "new"], ["new"]]
 
 
 class Days(SystemClock):

@@ -30,6 +30,8 @@ from hooks_cli.render.replay import (
     backtest_document,
     backtest_lines,
     decisions_document,
+    decisions_totals,
+    decisions_totals_line,
     tell_decisions,
     totals_lines,
 )
@@ -52,6 +54,7 @@ def replay(
     since: Annotated[
         str | None, typer.Option("--since", metavar="D", help="With --all: only runs of the last 2h, 30d, …")
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No timeline of a run that is replayed alone.")] = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -66,7 +69,7 @@ def replay(
     changed? Exits 3 if something that went on would now be stopped, 2 if one of the hooks cannot be loaded or started.
     What comes after a difference is `assumed`.
 
-    --all means every run; one that is damaged is told, and the others are replayed.
+    --all means every run, in the order they were begun; one that is damaged is told, and the others are replayed.
     """
     if hooks and workflow is not None:
         raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
@@ -75,9 +78,12 @@ def replay(
         _is_meant, workflow_id=None if changed is None else changed.workflow_id, oldest_ms=_oldest_ms(since, every)
     )
     directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
+    if every:
+        directories.sort(key=_begun_ms)
     if hooks:
         return _backtest(directories, hooks, as_json=as_json)
-    return _decisions(directories, changed, as_json=as_json, with_timeline=len(directories) == 1)
+    is_one = len(directories) == 1 and not every
+    return _decisions(directories, changed, as_json=as_json, with_timeline=is_one and not quiet, with_totals=not is_one)
 
 
 def _oldest_ms(since: str | None, every: bool) -> int | None:
@@ -100,23 +106,32 @@ def _is_meant(directory: RunDirectory, *, workflow_id: str | None, oldest_ms: in
     return is_of_workflow(first, workflow_id) and (oldest_ms is None or first.timestamp >= oldest_ms)
 
 
-def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool) -> int:
-    codes, documents = [], []
+def _begun_ms(directory: RunDirectory) -> int:
+    """As `ls` has it: what cannot be read comes first."""
+    first = directory.first_event()
+    return 0 if first is None else first.timestamp
+
+
+def _decisions(
+    directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool, with_totals: bool
+) -> int:
+    documents, codes, same = [], [0], list[bool]()
     for directory in directories:
         steps = replay_run(directory, changed)
         try:
             if as_json:
                 documents.append(decisions_document(directory.run_id, steps))
-                is_same = documents[-1]["same"]
+                same.append(documents[-1]["same"])
             else:
-                is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
+                same.append(tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline))
         except HooksError as error:
             codes.append(report_failure(error, as_json=as_json))
-            continue
-        codes.append(0 if is_same else CorruptRunError.exit_code)
-    code = worst(codes)
+    code = worst([*codes, *(0 if each else CorruptRunError.exit_code for each in same)])
+    totals = decisions_totals(same, len(directories) - len(same))
     if as_json:
-        emit_json({"schema": "hooks.replay/1", "exit_code": code, "runs": documents})
+        emit_json({"schema": "hooks.replay/1", "exit_code": code, "totals": totals, "runs": documents})
+    elif with_totals:
+        emit(decisions_totals_line(totals))
     return code
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -42,7 +42,7 @@ def tell_decisions(run_id: str, steps: Steps, tell: Callable[[str], None], *, wi
     events = decisions = 0
     for event, divergence in steps:
         if divergence is not None:
-            tell(f"{run_id}: {neutralise(_told(divergence))}\n")
+            tell(f"{run_id}: {neutralise(_told(divergence))}\n" + "".join(_diffs(divergence.changed)))
             return False
         events += 1
         decisions += event.payload.kind == "decision"
@@ -68,13 +68,24 @@ def decisions_document(run_id: str, steps: Steps) -> dict[str, Any]:
                     "would_be": [
                         {"type": payload.type, **msgspec.to_builtins(payload)} for payload in divergence.enabled
                     ],
-                    "changed": list(divergence.changed),
+                    "changed": _changes(divergence.changed),
                     "text": _told(divergence),
                 },
             }
         events += 1
         decisions += event.payload.kind == "decision"
     return {"run_id": run_id, "same": True, "events": events, "decisions": decisions, "first_difference": None}
+
+
+def decisions_totals(same: Sequence[bool], unread: int) -> dict[str, int]:
+    """Of how many runs everything would be the same; `unread` are those that could not be replayed."""
+    return {"runs": len(same) + unread, "same": sum(same), "differ": len(same) - sum(same), "unread": unread}
+
+
+def decisions_totals_line(totals: Mapping[str, int]) -> str:
+    unread = f", {totals['unread']} could not be replayed" if totals["unread"] else ""
+    differ = f"{totals['differ']} {'differs' if totals['differ'] == 1 else 'differ'}"
+    return f"{_counted(totals['runs'], 'run')}: {totals['same']} the same, {differ}{unread}\n"
 
 
 def _told(divergence: Divergence) -> str:
@@ -104,8 +115,7 @@ def backtest_lines(tested: Backtested) -> Iterator[str]:
     for finding in tested.findings:
         if finding.said != "audit":
             yield _line(finding, finding.said, finding.plugin, finding.reason)
-        for name, (before, after) in finding.changed.items():
-            yield from _diff(name, before, after)
+        yield from _diffs(finding.changed)
         yield from (_line(finding, "audit", audit.plugin, audit.reason) for audit in finding.audits)
 
 
@@ -119,6 +129,15 @@ def _line(finding: Finding, said: Said, plugin: str | None, reason: str | None) 
 
 def _place(finding: Finding) -> str | None:
     return None if finding.place is None else reference_name(finding.place)
+
+
+def _diffs(changed: Mapping[str, tuple[Any, Any]]) -> Iterator[str]:
+    for name, (before, after) in changed.items():
+        yield from _diff(name, before, after)
+
+
+def _changes(changed: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    return {name: {"before": before, "after": after} for name, (before, after) in changed.items()}
 
 
 def _diff(name: str, before: Any, after: Any) -> Iterator[str]:
@@ -199,7 +218,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "plugin": finding.plugin,
         "reason": finding.reason,
         "code": finding.code,
-        "changed": {name: {"before": before, "after": after} for name, (before, after) in finding.changed.items()},
+        "changed": _changes(finding.changed),
         "audit": [audit._asdict() for audit in finding.audits],
     }
 
