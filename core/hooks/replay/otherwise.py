@@ -25,6 +25,8 @@ class Otherwise:
         """Nodes in their scope."""
         self._rounds: dict[str, int] = {}
         """By loop, the first round with a difference in it."""
+        self._followed: set[tuple[str, str]] = set()
+        """Nodes in their scope from where all that depends on them has been found: a fan-out has many items."""
 
     def has(self, place: NodeReference | None, activity_id: str | None) -> bool:
         """Whether what is there comes after a difference."""
@@ -46,14 +48,21 @@ class Otherwise:
             return
         if activity_id is not None:
             self._activities.add(activity_id)
-        if not place.scope:
-            self._add_after(place.node_id)
+        # What depends on a node that is there already is there, too.
+        if place.node_id not in self._nodes:
+            self._follow(place.scope, place.node_id)
+
+    def _follow(self, scope: str, node_id: str) -> None:
+        if (scope, node_id) in self._followed:
             return
-        loop, number = _round(place.scope)
-        body = _after(self._graph.bodies[loop], place.node_id)
-        self._in_rounds |= {(place.scope, node_id) for node_id in body}
+        self._followed.add((scope, node_id))
+        if not scope:
+            self._add_after(node_id)
+            return
+        loop, number = _round(scope)
+        self._in_rounds |= {(scope, after) for after in _after(self._graph.bodies[loop], node_id)}
         self._rounds[loop] = min(number, self._rounds.get(loop, number))
-        self._add_after(loop)
+        self._follow("", loop)
 
     def _add_after(self, node_id: str) -> None:
         for reached in _after(self._graph, node_id) - self._nodes:
