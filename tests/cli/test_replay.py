@@ -98,6 +98,19 @@ def test_a_step_that_would_be_given_something_else_is_told(notes: CommandLine) -
     }
 
 
+def test_of_a_long_line_is_shown_where_it_parts(notes: CommandLine) -> None:
+    long = "words " * 50
+    notes.write("long.yaml", WORKFLOW.replace("content: x", f"content: '{long}old'"))
+    assert notes.hooks("run", "long.yaml", "--run-id", "long", "-q").code == 0
+    notes.write("changed.yaml", WORKFLOW.replace("content: x", f"content: '{long}new'"))
+
+    told = notes.hooks("replay", "long", "-q", "--workflow", "changed.yaml").out.splitlines()
+
+    assert [line.strip() for line in told if "…" in line] == [
+        f'{sign}…{long[-40:]}{word}",' for sign, word in (("-", "old"), ("+", "new"))
+    ]
+
+
 def test_all_runs_are_those_of_the_changed_workflow(notes: CommandLine) -> None:
     notes.write("other.yaml", WORKFLOW.replace("workflow_id: notes", "workflow_id: other"))
     assert notes.hooks("run", "other.yaml", "--run-id", "three", "-q").code == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -141,13 +142,25 @@ def _changes(changed: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
 
 
 def _diff(name: str, before: Any, after: Any) -> Iterator[str]:
-    lines = list(difflib.unified_diff(_lines(before), _lines(after), n=1, lineterm=""))[2:]
+    lines = _parting(list(difflib.unified_diff(_lines(before), _lines(after), n=1, lineterm=""))[2:])
     yield f"          {neutralise(name)}:\n"
     for line in lines[:_MOST_DIFF_LINES]:
         if not line.startswith("@@"):
             yield f"            {_coloured(one_line(line, _WIDEST))}\n"
     if len(lines) > _MOST_DIFF_LINES:
         yield f"            … (+{len(lines) - _MOST_DIFF_LINES} lines)\n"
+
+
+def _parting(lines: list[str]) -> list[str]:
+    """The lines of a difference; two long ones that begin alike from shortly before they part, lest that is cut off."""
+    shown = [*lines]
+    for index, (old, new) in enumerate(pairwise(lines)):
+        pairs = enumerate(zip(old[1:], new[1:], strict=False))
+        alike = next((count for count, (one, other) in pairs if one != other), min(len(old), len(new)) - 1)
+        if old.startswith("-") and new.startswith("+") and alike > _WIDEST // 2:
+            first = 1 + alike - _WIDEST // 4
+            shown[index : index + 2] = f"-…{old[first:]}", f"+…{new[first:]}"
+    return shown
 
 
 def _lines(value: Any) -> list[str]:
