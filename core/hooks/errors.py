@@ -3,6 +3,7 @@
     HooksError
     ├── UsageError (2)            the command's words are off
     │   ├── DefinitionError       a workflow, config or params file has problems; all of them at once
+    │   ├── MissingPerformerError nobody here performs what a run has still to do
     │   └── RunIdTakenError       there is a run of this id already
     ├── CollectorError (1)        what spans are sent to does not take them
     ├── HookBlockedError (3)      PluginViolationError: a hook said no
@@ -93,6 +94,18 @@ class RunIdTakenError(UsageError):
         super().__init__(
             f"There is a run {run_id} already.",
             fix=f"Choose another `--run-id`, or go on with that one: `hooks recover {run_id}`.",
+            run=run_id,
+        )
+
+
+class MissingPerformerError(UsageError):
+    """A run has work to do that this process does not know how to do; whoever does goes on with it."""
+
+    def __init__(self, run_id: str, missing: Sequence[str]) -> None:
+        super().__init__(
+            f"Run {run_id} is not moved: nobody here performs {', '.join(missing)}.",
+            fix="Go on with it from the program that does (`recover(…, implementation=…)`), or install the package "
+            "that registers it.",
             run=run_id,
         )
 

@@ -55,6 +55,7 @@ def open_run(
     now_ms: int,
     take_over: bool = False,
     has_ended: Callable[[], bool] = lambda: False,
+    admit: Callable[[], object] = lambda: None,
     durability: Durability | None = None,
     receive: Callable[[Event], object] | None = None,
 ) -> OpenedRun:
@@ -66,8 +67,8 @@ def open_run(
 
     Raises RunLockedError, CorruptRunError (nothing was changed), StorageError, and RunCopiedError unless `take_over`
     if the directory is not the one its last driver worked in. A copy of a run that `has_ended`, asked when all events
-    were received, is opened like the original: there is nothing left in it that could be done twice. After an error the
-    lock is free again.
+    were received, is opened like the original: there is nothing left in it that could be done twice. Then `admit` may
+    refuse by raising. After an error the lock is free again.
     """
     if not os.path.isdir(directory.path):
         raise NotFoundError(f"There is no run directory {directory.path}.", fix="`hooks ls` lists the runs.")
@@ -75,7 +76,7 @@ def open_run(
         raise CorruptRunError("the log is missing", file=str(directory.log))
     lock = DriverLock.acquire(directory.lock, role=role, run_id=directory.run_id)
     try:
-        return _open_locked(directory, lock, now_ms, lambda: take_over or has_ended(), durability, receive)
+        return _open_locked(directory, lock, now_ms, lambda: take_over or has_ended(), admit, durability, receive)
     except BaseException:
         lock.release()
         raise
@@ -86,6 +87,7 @@ def _open_locked(
     lock: DriverLock,
     now_ms: int,
     may_be_copy: Callable[[], bool],
+    admit: Callable[[], object],
     durability: Durability | None,
     receive: Callable[[Event], object] | None,
 ) -> OpenedRun:
@@ -99,6 +101,7 @@ def _open_locked(
     taken_over = inode != directory.path.stat().st_ino
     if taken_over and not may_be_copy():
         raise RunCopiedError(directory.run_id)
+    admit()
     repaired = _cut_tail(directory, reader.torn_tail, durability) if reader.torn_tail else None
     directory.make_subdirectories(durability)
     log = EventLog(
