@@ -181,13 +181,21 @@ class QueuedError(HooksError):
 
 
 class CorruptRunError(HooksError):
-    """Bytes of a run that were durable are no longer what was written. Nothing was changed."""
+    """Bytes of a run that were durable are no longer what was written; nothing is done by what is there instead."""
 
     exit_code = 9
 
-    def __init__(self, message: str, *, file: str, line: int | None = None, byte: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str,
+        line: int | None = None,
+        byte: int | None = None,
+        fix: str = "Restore the run directory from a backup; nothing was changed.",
+    ) -> None:
         where = file + (f", line {line}" if line is not None else "") + (f", byte {byte}" if byte is not None else "")
-        super().__init__(f"{where}: {message}", fix="Restore the run directory from a backup; nothing was changed.")
+        super().__init__(f"{where}: {message}", fix=fix)
         self.reason = message
         self.file = file
         self.line = line

@@ -1,7 +1,8 @@
 """How a driver becomes the driver of an existing run.
 
 In this order: take the lock; make durable what an earlier driver wrote and did not live to sync; read the whole log and
-check it; refuse a copied directory; only then change anything, which is to cut a torn tail.
+check it; look for every blob it names; refuse a copied directory; only then change anything, which is to cut a torn
+tail.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hooks.errors import CorruptRunError, NotFoundError, RunCopiedError
 from hooks.events.envelope import Event
 from hooks.events.payloads import LogRepaired, ResumeStarted, RunCreated
 from hooks.regular_files import open_regular
+from hooks.storage.blobs import BlobReference, references_in
 from hooks.storage.durable_files import (
     Durability,
     rename,
@@ -96,8 +98,11 @@ def _open_locked(
     durability = durability or _created_durability(directory)
     _make_durable(directory, durability)
     reader = LogReader(directory.log)
-    created, inode = _read_all(reader, directory, receive)
+    blobs = directory.blob_store(durability)
+    named: dict[str, BlobReference] = {}
+    created, inode = _read_all(reader, directory, _noting_blobs(named, receive))
     workflow_json = read_workflow(directory, created)
+    blobs.require(named.values())
     taken_over = inode != directory.path.stat().st_ino
     if taken_over and not may_be_copy():
         raise RunCopiedError(directory.run_id)
@@ -107,7 +112,7 @@ def _open_locked(
     log = EventLog(
         directory.log,
         run_id=reader.run_id or directory.run_id,
-        blobs=directory.blob_store(durability),
+        blobs=blobs,
         durability=durability,
         position=reader.position,
     )
@@ -187,6 +192,15 @@ def _read_all(reader: LogReader, directory: RunDirectory, receive: Callable[[Eve
             inode = event.payload.session.inode
         receive(event)
     return first.payload, inode
+
+
+def _noting_blobs(named: dict[str, BlobReference], receive: Callable[[Event], object]) -> Callable[[Event], object]:
+    def note(event: Event) -> None:
+        for reference in references_in(event.payload):
+            named[reference.output_hash] = reference
+        receive(event)
+
+    return note
 
 
 def _cut_tail(directory: RunDirectory, tail: TornTail, durability: Durability) -> LogRepaired:
