@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from hooks.errors import HooksError, Problem, RunLockedError
 from hooks.runtime.driving import RunReport, drive
 from hooks.runtime.meant import place_of_gate
+from hooks.runtime.performers import missing_performers
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
 from hooks.storage.inbox import has_requests
@@ -135,11 +136,13 @@ def move_each(directories: Sequence[RunDirectory], go_on: Move, manner: Manner) 
 
 
 def unless_idle(go_on: Move) -> Move:
-    """`go_on`, for runs in which something is due; others are only looked at, without taking their lock."""
+    """`go_on`, for runs in which something is due that can be done here; others are only looked at, without taking
+    their lock."""
 
     def look_first(directory: RunDirectory) -> RunReport:
         view = read_run(directory)
-        return RunReport(view) if _is_idle(view) else go_on(directory)
+        is_others = bool(missing_performers(view.definition, view.state))
+        return RunReport(view) if is_others or _is_idle(view) else go_on(directory)
 
     return look_first
 

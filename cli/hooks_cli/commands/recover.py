@@ -9,6 +9,7 @@ import typer
 
 from hooks.errors import HooksError
 from hooks.runtime.driving import RunReport
+from hooks.runtime.performers import require_performers
 from hooks.runtime.reading import read_run
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
@@ -61,7 +62,7 @@ def recover(
 
     Hooks configured since it began, where it was begun, are asked from here on; so are those of --hooks. A finished run
     is left alone and its code returned. --all means every run that is not finished; those with nothing
-    due are only looked at.
+    due, and those with work that nobody performs here, are only looked at.
     """
     accepted = accepted_codes(accept)
     tells_idle = not (quiet and every)
@@ -72,7 +73,9 @@ def recover(
 
     def go_on(directory: RunDirectory) -> RunReport:
         entries = later_hooks(directory, of_flags)
-        with open_existing(directory, take_over=take_over, max_concurrency=jobs, hook_entries=entries) as opened:
+        with open_existing(
+            directory, take_over=take_over, max_concurrency=jobs, hook_entries=entries, admit=require_performers
+        ) as opened:
             if tells_idle and not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)

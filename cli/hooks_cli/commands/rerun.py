@@ -10,9 +10,10 @@ import typer
 
 from hooks.definition.config import load_config
 from hooks.definition.params import resolve_params
-from hooks.events.payloads import NodeImported
+from hooks.events.payloads import NodeImported, NodeReference
+from hooks.runtime.performers import require_performers
 from hooks.runtime.reading import RunView, read_events, read_run
-from hooks.runtime.rerunning import start_rerun
+from hooks.runtime.rerunning import plan_rerun, start_rerun
 from hooks.runtime.runs import OpenRun
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
@@ -73,6 +74,9 @@ def rerun(
         params = resolve_params(definition, file_values=_params(origin), environ={}, warn=tell_warning)
         workflow_file = None if workflow == "-" else Path(workflow).absolute()
         workflow_directory = Path.cwd() if workflow == "-" else Path(workflow).resolve().parent
+    begun_by = definition or origin.definition
+    begun = [NodeReference(node_id=node_id) for node_id in plan_rerun(origin, begun_by, begin).executed]
+    require_performers(begun_by, origin.state, begun)
     with (
         Deadline(duration_ms("--timeout", timeout)) as deadline,
         start_rerun(

@@ -340,13 +340,13 @@ class _Performance:
     async def _reconcile_once(self, canonical_input: Any, value: Any) -> None:
         """What a cancel has time for: one look-up."""
         answer: LookUp = CannotTell("NoReconciler")
-        policy = EffectPolicy()
+        policy, why = EffectPolicy(), "cancelled"
         try:
             policy = self._policy(canonical_input)
             if policy.can_look_up:
                 answer = await self.effect.look_up(self.attempt.context(), value)
         except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
-            answer = Later(error_of_exception(error).error_message)
+            why = error_of_exception(error).error_message
         if not self.attempt.state.is_dangling:
             return  # settled meanwhile
         if isinstance(answer, Found):
@@ -354,7 +354,7 @@ class _Performance:
         elif isinstance(answer, Absent) and self._settled_at(policy) <= self.attempt.run.now():
             await self._absent()
         else:
-            await self._record_result(outcome="in_doubt", reason="cancelled")
+            await self._record_result(outcome="in_doubt", reason=why)
 
     async def _look_up(self, policy: EffectPolicy, value: Any) -> None:
         pauses = _pauses()
