@@ -94,11 +94,14 @@ def tell_warning(problem: Problem) -> None:
     say(warning_text(problem))
 
 
-def finish(report: RunReport, manner: Manner) -> int:
-    """Say how the one run of `hooks run` went: its output, or the whole document, on stdout; its exit code."""
+def finish(report: RunReport, manner: Manner, facts: dict[str, Any] | None = None) -> int:
+    """Say how the one run of a command went: its output, or the whole document, on stdout; its exit code.
+
+    `facts` are what the command has to tell besides, in its document.
+    """
     document = end_document(report.view, now_ms())
     if manner.as_json:
-        emit_result({"schema": manner.schema, **document})
+        emit_result({"schema": manner.schema, **document, **(facts or {})})
     else:
         if report.status.exit_code == 0:
             emit_result(document["output"])

@@ -29,6 +29,7 @@ from hooks_cli.render.run_page import node_page, run_page
 from hooks_cli.render.streams import emit, emit_json, emit_value
 from hooks_cli.render.text import iso_time_or_none
 from hooks_cli.skipping import why_skipped
+from hooks_cli.taken_over import rerun_document
 
 
 def show(
@@ -78,6 +79,7 @@ def _document(view: RunView) -> dict[str, Any]:
         "revision_id": created.revision_id,
         "driver": str(view.holder) if view.holder else None,
         "initiator": created.initiator,
+        "rerun_of": rerun_document(view),
         "working_directory": created.working_directory,
         "workflow_file": created.workflow_file,
         "params": view.blobs.resolve(created.params),
@@ -117,6 +119,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
     }
     place = pick(state, node_word, offered, what="nodes")
     if place is None:
+        _refuse_taken_over(view, word)
         raise NotFoundError(
             f"{word} of run {view.run_id} is in no round that is kept.",
             fix=f"`hooks tail {view.run_id} --no-follow --node {word}` has all that happened.",
@@ -136,6 +139,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "schema": "hooks.show.node/1",
         "run_id": view.run_id,
         "node": document["name"],
+        "rerun_of": rerun_document(view),
         **document,
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
         "history": attempt_documents(view, activities),
@@ -146,6 +150,20 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "output": resolve_composite(document["output"], view.blobs.resolve),
         "next": steps_at(state, document["name"]),
     }
+
+
+def _refuse_taken_over(view: RunView, word: str) -> None:
+    """Raise NotFoundError if `word` is of a loop that was taken over: its rounds are where they were made."""
+    place, node_id = name_in_id(word).partition("[")[0], name_in_id(word).rpartition("/")[2].partition("[")[0]
+    origin = rerun_document(view)
+    for loop_id, body in view.state.graph.bodies.items():
+        loop = view.state.root.nodes.get(NodeId(loop_id))
+        if origin is not None and node_id in body.position and loop is not None and loop.is_imported:
+            raise NotFoundError(
+                f"{loop_id} of run {view.run_id} was taken over from run {origin['run_id']}; its rounds are there.",
+                fix=f"`hooks show {origin['run_id']} --node {place}`",
+                run=view.run_id,
+            )
 
 
 def _item_document(view: RunView, node: dict[str, Any], index: str) -> dict[str, Any]:

@@ -37,6 +37,7 @@ def node_document(state: RunState, status: RunStatus, scope: Scope, definition: 
     return {
         "name": node_name(definition.id, scope.key),
         "status": node_status(state, status, scope, definition.id),
+        "taken_over": node is not None and node.is_imported,
         "type": _TYPES[type(definition)],
         "performed_by": performed_by(definition),
         "depends": definition.depends,

@@ -23,6 +23,7 @@ def run_page(document: dict[str, Any]) -> str:
     """A run for a person: the facts, its nodes, its error, and what to type next."""
     facts = [
         ("Run", document["run_id"]),
+        ("Rerun of", _rerun_of(document["rerun_of"])),
         ("Workflow", f"{document['workflow_id']} (version {document['version']})"),
         ("Status", _status(document)),
         ("Started", f"{document['created_at']} by {document['initiator']}, {duration(document['elapsed_ms'])}"),
@@ -53,12 +54,13 @@ def node_page(document: dict[str, Any]) -> str:
         ("Status", _node_status(document)),
         ("Performed by", document["performed_by"]),
         ("Depends", ", ".join(document["depends"])),
-        ("Attempts", str(document["attempts"])),
+        ("Taken over", document["rerun_of"]["run_id"] if document["taken_over"] else None),
+        ("Attempts", None if document["taken_over"] else str(document["attempts"])),
         ("Next try", document["next_try_at"]),
         ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
-        ("Took", None if document["ended_at"] is None else took(document)),
+        ("Took", None if document["ended_at"] is None or document["taken_over"] else took(document)),
     ]
     # Of a fan-out each item has attempts of its own, and a page of its own.
     history = document["history"] if document["items"] is None else []
@@ -82,6 +84,10 @@ def node_page(document: dict[str, Any]) -> str:
     if document["output"] is not None:
         parts.append(_output(document["output"]))
     return "\n".join([*parts, *_next(document)])
+
+
+def _rerun_of(origin: dict[str, str] | None) -> str | None:
+    return None if origin is None else f"{origin['run_id']}, from {origin['from']}"
 
 
 def _next(document: dict[str, Any]) -> list[str]:
@@ -169,7 +175,7 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
             node["name"],
             _word(node),
             _attempts(node),
-            took(node),
+            "-" if node["taken_over"] else took(node),
             neutralise(node["performed_by"]),
             _short_error(node),
         ]
@@ -177,6 +183,8 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
 
 
 def _attempts(node: dict[str, Any]) -> str:
+    if node["taken_over"]:
+        return "taken over"
     if node["type"] == "loop":
         return f"round {node['round']}" if node["round"] else "-"
     if node["items"] is None:
