@@ -116,13 +116,14 @@ def _note(view: RunView, document: Document, payload: AttemptPayload, at: int) -
                 "epoch": permitted.epoch,
                 "outcome": None,
                 "settled_by": None,
+                "reason": None,
             }
             _given_by_sidecar(view, document, permitted)
         case EffectSettled(outcome=outcome):
             document["effect"] = {**(document["effect"] or {}), "outcome": outcome}
         case ReconcileResult() as found:
-            by = found.by or found.reason
-            document["effect"] = {**(document["effect"] or {}), "outcome": found.outcome, "settled_by": by}
+            said = {"outcome": found.outcome, "settled_by": found.by, "reason": found.reason}
+            document["effect"] = {**(document["effect"] or {}), **said}
         case ClosingPayload():
             document["ended_at"], document["ended"] = iso_time(at), _ended(payload)
             document["error"] = error_document(getattr(payload, "error", None))

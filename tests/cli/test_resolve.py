@@ -41,6 +41,9 @@ def test_done_with_an_output_lets_the_run_go_on_without_doing_it_again(doubtful:
     assert doubtful.hooks("show", RUN, "--field", "output.step.stdout").out == "done\n"
     said = [line["payload"] for line in doubtful.log_lines(RUN) if line["type"] == "reconcileResult"][-1]
     assert (said["by"], said["reason"], said["outcome"]) == ("ann", "saw it", "done")
+    (attempt,) = doubtful.hooks("show", RUN, "--node", "step", "--json").document["history"]
+    assert (attempt["effect"]["settled_by"], attempt["effect"]["reason"]) == ("ann", "saw it")
+    assert "Effect       done (settled by ann: saw it), by shell" in doubtful.hooks("show", RUN, "--node", "step").out
 
 
 def test_failed_fails_the_step(doubtful: CommandLine) -> None:

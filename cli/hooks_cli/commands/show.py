@@ -15,6 +15,7 @@ from hooks.runtime.node_words import pick
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.attempts import answer_documents, attempt_documents
+from hooks_cli.cancels import cancel_documents, cancel_of_node
 from hooks_cli.doubts import doubt_documents
 from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
@@ -82,6 +83,7 @@ def _document(view: RunView) -> dict[str, Any]:
         "rerun_of": rerun_document(view),
         "working_directory": created.working_directory,
         "workflow_file": created.workflow_file,
+        "cancels": cancel_documents(view.state),
         "params": view.blobs.resolve(created.params),
         "metadata": view.blobs.resolve(created.metadata),
         "hooks": [
@@ -142,6 +144,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "rerun_of": rerun_document(view),
         **document,
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
+        "cancelled_by": cancel_of_node(state, document["name"].partition("[")[0], document["status"]),
         "history": attempt_documents(view, activities),
         "answers": answer_documents(view, document["name"]),
         "doubts": doubt_documents(view, activities),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from hooks_cli.render.errors import doubt_reason
 from hooks_cli.render.text import neutralise, one_line, short_json, table, took
 
 Document: TypeAlias = dict[str, Any]
@@ -53,8 +54,10 @@ def answer_line(answer: Document) -> str:
 
 
 def _effect(effect: Document) -> str:
-    settled_by = f" (settled by {effect['settled_by']})" if effect["settled_by"] else ""
-    return f"{_outcome(effect)}{settled_by}, by {effect['provider']}, epoch {effect['epoch']}"
+    by, reason = effect["settled_by"], effect["reason"]
+    told = [f"settled by {by}" if by else None, doubt_reason(reason) if reason else None]
+    settled = f" ({': '.join(filter(None, told))})" if any(told) else ""
+    return f"{_outcome(effect)}{settled}, by {effect['provider']}, epoch {effect['epoch']}"
 
 
 def _said(attempt: Document) -> str:

@@ -21,11 +21,12 @@ _MOST_DECISIONS = 20
 
 def run_page(document: dict[str, Any]) -> str:
     """A run for a person: the facts, its nodes, its error, and what to type next."""
-    facts = [
+    facts: list[tuple[str, str | None]] = [
         ("Run", document["run_id"]),
         ("Rerun of", _rerun_of(document["rerun_of"])),
         ("Workflow", f"{document['workflow_id']} (version {document['version']})"),
         ("Status", _status(document)),
+        *(("Cancelled", _cancelled(cancel)) for cancel in document["cancels"]),
         ("Started", f"{document['created_at']} by {document['initiator']}, {duration(document['elapsed_ms'])}"),
         ("Driver", document["driver"]),
         ("Due", document["next_due_at"]),
@@ -52,6 +53,7 @@ def node_page(document: dict[str, Any]) -> str:
         ("Node", document["name"]),
         ("Run", document["run_id"]),
         ("Status", _node_status(document)),
+        ("Cancelled", document["cancelled_by"] and _cancelled(document["cancelled_by"])),
         ("Performed by", document["performed_by"]),
         ("Depends", ", ".join(document["depends"])),
         ("Taken over", document["rerun_of"]["run_id"] if document["taken_over"] else None),
@@ -88,6 +90,12 @@ def node_page(document: dict[str, Any]) -> str:
 
 def _rerun_of(origin: dict[str, str] | None) -> str | None:
     return None if origin is None else f"{origin['run_id']}, from {origin['from']}"
+
+
+def _cancelled(cancel: dict[str, Any]) -> str:
+    what = f"{cancel['node']} " if cancel["node"] else ""
+    why = f": {cancel['reason']}" if cancel["reason"] else ""
+    return one_line(f"{what}by {cancel['by']}{why}", _WIDTH)
 
 
 def _next(document: dict[str, Any]) -> list[str]:
