@@ -146,6 +146,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
         "cancelled_by": cancel_of_node(state, document["name"].partition("[")[0], document["status"]),
         "history": attempt_documents(view, activities),
+        "gates": [gate for gate in _gates(view) if document["name"] in (gate["gate"], gate["gate"].partition("[")[0])],
         "answers": answer_documents(view, document["name"]),
         "doubts": doubt_documents(view, activities),
         "decisions": decision_documents(view, document["name"]),

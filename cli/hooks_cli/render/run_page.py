@@ -71,6 +71,8 @@ def node_page(document: dict[str, Any]) -> str:
     if len(history) > 1:
         parts.append(attempts_table(history))
     parts += map(answer_line, document["answers"])
+    if document["gates"]:
+        parts.append(gates_page(document["gates"]))
     if document["error"]:
         error = document["error"]
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
