@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hooks.definition.model import LoopNode
 from hooks.errors import NotFoundError, UsageError
 from hooks.ids import NodeId
 from hooks.runtime.binding import resolve_composite
-from hooks.runtime.node_names import name_in_id, node_name
-from hooks.runtime.node_words import pick
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.attempts import answer_documents, attempt_documents
@@ -19,6 +19,7 @@ from hooks_cli.cancels import cancel_documents, cancel_of_node
 from hooks_cli.doubts import doubt_documents
 from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
+from hooks_cli.node_places import knowing_of, place_of_node
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import now_ms
 from hooks_cli.render.gates import gate_documents, gates_page
@@ -29,6 +30,7 @@ from hooks_cli.render.run_end import end_document
 from hooks_cli.render.run_page import node_page, run_page
 from hooks_cli.render.streams import emit, emit_json, emit_value
 from hooks_cli.render.text import iso_time_or_none
+from hooks_cli.rounds import round_documents
 from hooks_cli.skipping import why_skipped
 from hooks_cli.taken_over import rerun_document
 
@@ -113,21 +115,11 @@ def _gates(view: RunView) -> list[dict[str, Any]]:
 
 
 def _node_document(view: RunView, word: str) -> dict[str, Any]:
-    """One node, or one of its items, with its output; in the body of a loop, of one of the rounds that are kept."""
-    state = view.state
-    node_word, bracket, index = name_in_id(word).partition("[")
-    offered = {
-        node_name(node.id, scope.key): (scope, node) for scope in state.scopes.values() for node in scope.graph.nodes
-    }
-    place = pick(state, node_word, offered, what="nodes")
-    if place is None:
-        _refuse_taken_over(view, word)
-        raise NotFoundError(
-            f"{word} of run {view.run_id} is in no round that is kept.",
-            fix=f"`hooks tail {view.run_id} --no-follow --node {word}` has all that happened.",
-            run=view.run_id,
-        )
-    scope, definition = place
+    """One node, or one of its items, with its output; in the body of a loop, of one round."""
+    _, bracket, index = name_in_id(word).partition("[")
+    key, definition = place_of_node(view, word)
+    view = knowing_of(view, key)
+    state, scope = view.state, view.state.scopes[key]
     node = scope.nodes.get(NodeId(definition.id))
     drawn = drawn_attempts(view)
     document = node_document(state, view.status, scope, definition, draw_counts(drawn))
@@ -145,6 +137,7 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         **document,
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
         "cancelled_by": cancel_of_node(state, document["name"].partition("[")[0], document["status"]),
+        "rounds": round_documents(view, definition.id) if isinstance(definition, LoopNode) else None,
         "history": attempt_documents(view, activities),
         "gates": [gate for gate in _gates(view) if document["name"] in (gate["gate"], gate["gate"].partition("[")[0])],
         "answers": answer_documents(view, document["name"]),
@@ -154,20 +147,6 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "output": resolve_composite(document["output"], view.blobs.resolve),
         "next": steps_at(state, document["name"]),
     }
-
-
-def _refuse_taken_over(view: RunView, word: str) -> None:
-    """Raise NotFoundError if `word` is of a loop that was taken over: its rounds are where they were made."""
-    place, node_id = name_in_id(word).partition("[")[0], name_in_id(word).rpartition("/")[2].partition("[")[0]
-    origin = rerun_document(view)
-    for loop_id, body in view.state.graph.bodies.items():
-        loop = view.state.root.nodes.get(NodeId(loop_id))
-        if origin is not None and node_id in body.position and loop is not None and loop.is_imported:
-            raise NotFoundError(
-                f"{loop_id} of run {view.run_id} was taken over from run {origin['run_id']}; its rounds are there.",
-                fix=f"`hooks show {origin['run_id']} --node {place}`",
-                run=view.run_id,
-            )
 
 
 def _item_document(view: RunView, node: dict[str, Any], index: str) -> dict[str, Any]:

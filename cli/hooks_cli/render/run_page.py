@@ -83,6 +83,8 @@ def node_page(document: dict[str, Any]) -> str:
         parts.append(draws_page(document["sampling"]))
     if document["items"]:
         parts.append(_items(document["items"]))
+    if document["rounds"]:
+        parts.append(_rounds(document["rounds"]))
     if document["body"]:
         parts.append(_nodes(document["body"]))
     if document["output"] is not None:
@@ -215,6 +217,20 @@ def _items(items: list[dict[str, Any]]) -> str:
     ]
     left_out = f"… ({len(items) - _MOST_ITEMS:,} more; --json shows all)\n" if items[_MOST_ITEMS:] else ""
     return table([["ITEM", "STATUS", "ATTEMPTS", "TOOK", "ERROR"], *rows]) + left_out
+
+
+def _rounds(rounds: list[dict[str, Any]]) -> str:
+    rows = [
+        [str(each["round"]), each["outcome"] or "-", took(each), neutralise(each["by"] or "-"), _comment(each)]
+        for each in rounds[-_MOST_ITEMS:]
+    ]
+    left_out = len(rounds) - len(rows)
+    more = f"… ({left_out:,} before these; --json shows all)\n" if left_out else ""
+    return table([["ROUND", "ENDED", "TOOK", "BY", "COMMENT"], *rows]) + more
+
+
+def _comment(answered: dict[str, Any]) -> str:
+    return one_line(answered["comment"], _NODE_ERROR_WIDTH)
 
 
 def _short_error(document: dict[str, Any]) -> str:
