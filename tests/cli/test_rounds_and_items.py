@@ -121,6 +121,17 @@ def test_the_item_that_failed_is_named(cli: CommandLine) -> None:
     assert "hooks logs r 'read[1]' --stderr" in ended.err
 
 
+def test_an_item_that_failed_has_an_end(cli: CommandLine) -> None:
+    cli.hooks("run", cli.write("pages.yaml", PAGES), "-p", 'pages=["good","bad"]', "--run-id", "r", "-q")
+
+    items = cli.hooks("show", "r", "--json").document["nodes"]["read"]["items"]
+    page = cli.hooks("show", "r", "--node", "read[1]").out
+
+    assert items[1]["status"] == "failed"
+    assert items[1]["ended_at"] >= items[1]["started_at"]
+    assert f"Ended        {items[1]['ended_at']}\nTook " in page
+
+
 def test_one_item_of_a_fan_out_is_shown_by_itself(cli: CommandLine) -> None:
     cli.write("pages.yaml", PAGES)
     assert cli.hooks("run", "pages.yaml", "--run-id", "r", "-q").code == 0

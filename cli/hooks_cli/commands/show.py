@@ -16,7 +16,7 @@ from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.attempts import answer_documents, attempt_documents
 from hooks_cli.cancels import cancel_documents, cancel_of_node
-from hooks_cli.doubts import doubt_documents
+from hooks_cli.doubts import doubt_documents, unsettled_documents
 from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
 from hooks_cli.node_places import knowing_of, place_of_node
@@ -91,7 +91,7 @@ def _document(view: RunView) -> dict[str, Any]:
         "hooks": [
             {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in view.state.hook_set
         ],
-        "nodes": node_documents(view.state, view.status, view.state.root, draws),
+        "nodes": node_documents(view.definition, view.state, view.status, view.state.root, draws),
     }
 
 
@@ -122,11 +122,12 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
     state, scope = view.state, view.state.scopes[key]
     node = scope.nodes.get(NodeId(definition.id))
     drawn = drawn_attempts(view)
-    document = node_document(state, view.status, scope, definition, draw_counts(drawn))
+    document = node_document(view.definition, state, view.status, scope, definition, draw_counts(drawn))
     activities = [*activities_of(node)] if node is not None else []
     if bracket:
         document = _item_document(view, document, index.removesuffix("]"))
         activities = [activity for activity in activities if activity.activity_id == document["activity_id"]]
+    unsettled = unsettled_documents(view, activities)
     # Of a fan-out each item has draws of its own, and a page of its own.
     its_draws = None if document["items"] is not None else drawn.get(document["activity_id"])
     return {
@@ -142,10 +143,11 @@ def _node_document(view: RunView, word: str) -> dict[str, Any]:
         "gates": [gate for gate in _gates(view) if document["name"] in (gate["gate"], gate["gate"].partition("[")[0])],
         "answers": answer_documents(view, document["name"]),
         "doubts": doubt_documents(view, activities),
+        "unsettled": unsettled,
         "decisions": decision_documents(view, document["name"]),
         "sampling": None if its_draws is None else sampling_document(view, its_draws),
         "output": resolve_composite(document["output"], view.blobs.resolve),
-        "next": steps_at(state, document["name"]),
+        "next": steps_at(view.status, state, document["name"], [each["place"] for each in unsettled]),
     }
 
 

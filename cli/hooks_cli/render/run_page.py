@@ -58,7 +58,7 @@ def node_page(document: dict[str, Any]) -> str:
         ("Depends", ", ".join(document["depends"])),
         ("Taken over", document["rerun_of"]["run_id"] if document["taken_over"] else None),
         ("Attempts", None if document["taken_over"] else str(document["attempts"])),
-        ("Next try", document["next_try_at"]),
+        ("Next try", _next_try(document)),
         ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
@@ -78,6 +78,7 @@ def node_page(document: dict[str, Any]) -> str:
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
         parts += stderr_lines(history)
     parts += map(_doubt, document["doubts"])
+    parts += map(_unsettled, document["unsettled"])
     parts += map(_decision, document["decisions"])
     if document["sampling"]:
         parts.append(draws_page(document["sampling"]))
@@ -102,6 +103,11 @@ def _cancelled(cancel: dict[str, Any]) -> str:
     return one_line(f"{what}by {cancel['by']}{why}", _WIDTH)
 
 
+def _next_try(document: dict[str, Any]) -> str | None:
+    due, number = document["next_try_at"], document["next_try"]
+    return due if number is None else f"{due}, attempt {number} of {document['max_attempts']}"
+
+
 def _next(document: dict[str, Any]) -> list[str]:
     steps = "".join(f"    {command}\n" for command in document["next"])
     return [f"Next:\n{steps}"] if steps else []
@@ -109,13 +115,13 @@ def _next(document: dict[str, Any]) -> list[str]:
 
 def _node_status(document: dict[str, Any]) -> str:
     word = _word(document)
-    why = document["skipped_because"] or _answer(document).get("comment")
+    why = document["skipped_because"] or document["not_run_because"] or _answer(document).get("comment")
     return f"{word}: {why}" if why else word
 
 
 def _word(node: dict[str, Any]) -> str:
     """The status of a node; of a decision what was decided, since it has done its work either way."""
-    return "rejected" if _answer(node).get("approved") is False else str(node["status"])
+    return "rejected" if _answer(node).get("approved") is False else str(node["status"]).replace("_", " ")
 
 
 def _answer(node: dict[str, Any]) -> dict[str, Any]:
@@ -130,6 +136,18 @@ def _doubt(document: dict[str, Any]) -> str:
         ("Key", document["idempotency_key"]),
         ("Input", short_json(document["input"])),
         ("Stdout", document["stdout"]),
+        ("Stderr", document["stderr"]),
+    ]
+    return _facts(facts)
+
+
+def _unsettled(document: dict[str, Any]) -> str:
+    """An effect of which nobody can say yet whether it happened."""
+    facts = [
+        ("Unsettled", f"{document['place']}, attempt {document['attempt']}: nobody can say yet whether it happened"),
+        ("Asked last", document["looked_up_at"]),
+        ("Asked again", "while the run is driven: after 1s, and then after twice as long each time, up to 1m"),
+        ("Answer in", document["look_up"]),
     ]
     return _facts(facts)
 
@@ -189,7 +207,7 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
             _attempts(node),
             "-" if node["taken_over"] else took(node),
             neutralise(node["performed_by"]),
-            _short_error(node),
+            _short_error(node) or node["not_run_because"] or "",
         ]
         yield from _rows(node["body"] or {})
 
