@@ -62,6 +62,20 @@ def test_what_a_gate_asked_that_was_answered_or_closed_is_shown_with_how_it_ende
     assert ": no\n    Left?\n" in left.out
 
 
+def test_what_settles_a_run_can_be_told_quietly(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES)
+
+    said = [
+        cli.hooks("approve", "r", "left", "-q"),
+        cli.hooks("reject", "r", "right", "--by", "boss", "-q"),
+        cli.hooks("cancel", "r", "-q"),
+        cli.hooks("cancel", "r", "--quiet"),
+    ]
+
+    assert [(each.code, each.out, each.err) for each in said] == [(0, "", "")] * 4
+    assert cli.hooks("approve", "r", "left", "-q").code == 7
+
+
 def test_a_rejected_gate_blocks_the_run(cli: CommandLine) -> None:
     waiting_run(cli, ONE_GATE)
 

@@ -43,9 +43,9 @@ def test_a_step_that_will_not_run_any_more_is_shown_with_the_reason(cli: Command
         ("not_run", "bad failed"),
     ]
     (row,) = [line for line in page.splitlines() if line.startswith("after ")]
-    assert row.split("  ")[1].strip() == "not run"
+    assert row.split("  ")[1].strip() == "not_run"
     assert row.endswith("bad failed")
-    assert "Status       not run: bad failed\n" in cli.hooks("show", "r", "--node", "after").out
+    assert "Status       not_run: bad failed\n" in cli.hooks("show", "r", "--node", "after").out
 
 
 def test_the_next_try_is_shown_with_its_number(cli: CommandLine) -> None:

@@ -64,7 +64,8 @@ def test_what_would_repeat_an_effect_is_refused_with_the_list(notes: CommandLine
     repeated = notes.hooks("rerun", "first", "--from", "each", "--repeat-effects", "-q")
 
     assert refused.code == 2
-    assert "That would repeat what run first has done, or may have: work::keep (done)." in refused.err
+    assert "That would repeat what run first has done, or may have: keep (done)." in refused.err
+    assert "fix: Begin with a later node, or say --repeat-effects." in refused.err
     assert repeated.code == 0
     assert lines(notes, "out.txt") == ["hi", "hi"]
     assert lines(notes, "asked") == ["asked"]
@@ -224,3 +225,16 @@ def test_a_round_of_a_loop_that_was_taken_over_is_said_to_be_where_it_was_made(
     assert "rounds of run second was taken over from run first; its rounds are there." in shown.err
     assert f"`hooks show first --node {place}`" in shown.err
     assert reviewed.hooks("show", "first", "--node", place).code == 0
+
+
+def test_what_is_in_doubt_is_to_be_settled_before_a_rerun_since_no_node_is_later(cli: CommandLine) -> None:
+    with cli.under_way(cli.blocking(read_only=False), "--run-id", "r") as run:
+        run.kill_driver()
+        run.kill_step()
+    assert cli.hooks("recover", "r", "-q").code == 10
+
+    refused = cli.hooks("rerun", "r", "--from", "step")
+
+    assert refused.code == 2
+    assert "or may have: step (in doubt)." in refused.err
+    assert "fix: Settle it first (`hooks resolve r step`), or say --repeat-effects." in refused.err

@@ -72,7 +72,8 @@ def test_done_with_an_output_lets_the_run_go_on_without_doing_it_again(doubtful:
 
 
 def test_failed_fails_the_step(doubtful: CommandLine) -> None:
-    assert doubtful.hooks("resolve", RUN, "step", "--failed").code == 0
+    resolved = doubtful.hooks("resolve", RUN, "step", "--failed", "-q")
+    assert (resolved.code, resolved.err) == (0, "")
     assert doubtful.hooks("recover", RUN, "-q").code == 1
 
 

@@ -121,7 +121,7 @@ def _node_status(document: dict[str, Any]) -> str:
 
 def _word(node: dict[str, Any]) -> str:
     """The status of a node; of a decision what was decided, since it has done its work either way."""
-    return "rejected" if _answer(node).get("approved") is False else str(node["status"]).replace("_", " ")
+    return "rejected" if _answer(node).get("approved") is False else str(node["status"])
 
 
 def _answer(node: dict[str, Any]) -> dict[str, Any]:
