@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hooks.executors.command_call import LOOK_UP_DIRECTORY
+from hooks.ids import LOOK_UP_DIRECTORY
 from hooks.kernel.state import ActivityState, AttemptState
 from hooks.runtime.attempt_files import read_effect_input
 from hooks.runtime.node_names import name_in_id

@@ -61,6 +61,17 @@ def test_the_next_try_is_shown_with_its_number(cli: CommandLine) -> None:
     assert f"Next try     {node['next_try_at']}, attempt 2 of 3\n" in cli.hooks("show", "r", "--node", "bad").out
 
 
+def test_a_run_that_is_shown_is_not_told_to_be_looked_at(cli: CommandLine) -> None:
+    cli.write("no.yaml", "- {on: run_started, name: no, argv: [sh, -c, 'echo not today >&2; exit 2']}\n")
+    ended = cli.hooks("run", "greeting.yaml", "--run-id", "r", "--hooks", "no.yaml", "-q")
+
+    shown = cli.hooks("show", "r", "--json").document
+
+    assert "    hooks show r\n    hooks retry r" in ended.err
+    assert shown["next"] == ["hooks retry r"]
+    assert {node["not_run_because"] for node in shown["nodes"].values()} == {"the run was refused"}
+
+
 def test_runs_can_be_picked_by_status_workflow_and_age(cli: CommandLine) -> None:
     cli.hooks("run", "greeting.yaml", "--run-id", "good")
     cli.hooks("run", "failing.yaml", "--run-id", "bad")

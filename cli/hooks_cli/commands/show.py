@@ -88,6 +88,8 @@ def _document(view: RunView) -> dict[str, Any]:
         "cancels": cancel_documents(view.state),
         "params": view.blobs.resolve(created.params),
         "metadata": view.blobs.resolve(created.metadata),
+        # Whoever sees this needs not be told to look at it.
+        "next": [command for command in next_commands(view) if command != f"hooks show {view.run_id}"],
         "hooks": [
             {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in view.state.hook_set
         ],
