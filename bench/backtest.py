@@ -50,6 +50,16 @@ def one_run(directory: Path, steps: int) -> RunDirectory:
         return run.directory
 
 
+def best_of_three(run: RunDirectory, members: list[HookSetMember]) -> tuple[int, float]:
+    """How many payloads were asked about, and the CPU seconds that took: what else the machine does only ever adds."""
+    asked, best = 0, float("inf")
+    for _ in range(3):
+        begin = time.process_time()
+        asked = asyncio.run(backtest_run(run, members)).totals.asked
+        best = min(best, time.process_time() - begin)
+    return asked, best
+
+
 def main(steps: int, runs: int) -> None:
     with bench_directory() as directory:
         long = one_run(directory / "long", steps)
@@ -60,10 +70,8 @@ def main(steps: int, runs: int) -> None:
         rows = []
         for number, (what, text) in enumerate(POLICIES.items()):
             members = hooks_in(directory, f"policy{number}", text)
-            begin = time.process_time()
-            tested = asyncio.run(backtest_run(long, members))
-            taken = time.process_time() - begin
-            rows.append([what, f"{tested.totals.asked:,}", f"{tested.totals.asked / taken:,.0f}"])
+            asked, taken = best_of_three(long, members)
+            rows.append([what, f"{asked:,}", f"{asked / taken:,.0f}"])
         print_table(["policy", "payloads", "payloads a second of CPU"], *rows)
         (directory / "many").mkdir()
         for number in range(runs):
