@@ -233,6 +233,9 @@ def test_all_runs_are_those_since_then(cli: CommandLine) -> None:
     replayed = [cli.hooks("replay", "--all", *words, "--json").document["runs"] for words in ([], ["--since", "1d"])]
 
     assert [[run["run_id"] for run in runs] for runs in replayed] == [["old", "new"], ["new"]]
+    exported = cli.hooks("export", "--all", "--since", "1d", "--json").document["archives"]
+    assert [archive["run_id"] for archive in exported] == ["new"]
+    assert "fix: Say `--all --since 1d`." in cli.hooks("export", "new", "--since", "1d").err
 
 
 class Days(SystemClock):

@@ -61,8 +61,8 @@ def recover(
     """Go on with runs until each ends, waits for a person, or is in doubt.
 
     Hooks configured since it began, where it was begun, are asked from here on; so are those of --hooks. A finished run
-    is left alone and its code returned. --all means every run that is not finished; those with nothing
-    due, and those with work that nobody performs here, are only looked at.
+    is left alone and its code returned. What a single RUN comes to goes to stdout, as of `hooks run`. --all means every
+    run that is not finished; those with nothing due, and those with work that nobody performs here, are only looked at.
     """
     accepted = accepted_codes(accept)
     tells_idle = not (quiet and every)
@@ -82,7 +82,8 @@ def recover(
             return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
-        manner = Manner("hooks.recover/1", as_json, deadline, accepted, tells_idle=tells_idle)
+        is_one = not every and len(directories) == 1
+        manner = Manner("hooks.recover/1", as_json, deadline, accepted, tells_idle=tells_idle, prints_output=is_one)
         return move_each(directories, unless_idle(go_on) if every else go_on, manner)
 
 

@@ -22,10 +22,9 @@ from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
 from hooks_cli.hosting import hosting_python
 from hooks_cli.later_hooks import hooks_of_flags
-from hooks_cli.options import All, AsJson, RunsDir, RunWords, duration_ms, runs_directory
+from hooks_cli.options import All, AsJson, RunsDir, RunWords, Since, runs_directory
 from hooks_cli.policies import Policies, faults_of
 from hooks_cli.render.counting import Counting
-from hooks_cli.render.documents import now_ms
 from hooks_cli.render.replay import (
     backtest_document,
     backtest_lines,
@@ -36,7 +35,7 @@ from hooks_cli.render.replay import (
     totals_lines,
 )
 from hooks_cli.render.streams import emit, emit_json
-from hooks_cli.selection import select
+from hooks_cli.selection import is_young, oldest_ms, select
 
 BLOCKED = 3
 
@@ -51,9 +50,7 @@ def replay(
         str | None, typer.Option("--workflow", metavar="F", help="Decide by this definition instead of the run's own.")
     ] = None,
     every: All = False,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="D", help="With --all: only runs of the last 2h, 30d, …")
-    ] = None,
+    since: Since = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No timeline of a run that is replayed alone.")] = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
@@ -75,7 +72,7 @@ def replay(
         raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
     changed = None if workflow is None else read_workflow_file(workflow, load_config(Path.cwd(), os.environ))
     meant = partial(
-        _is_meant, workflow_id=None if changed is None else changed.workflow_id, oldest_ms=_oldest_ms(since, every)
+        _is_meant, workflow_id=None if changed is None else changed.workflow_id, oldest=oldest_ms(since, every=every)
     )
     directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
     if every:
@@ -86,24 +83,10 @@ def replay(
     return _decisions(directories, changed, as_json=as_json, with_timeline=is_one and not quiet, with_totals=not is_one)
 
 
-def _oldest_ms(since: str | None, every: bool) -> int | None:
-    """When the first of the runs that --since means may have begun. Raises UsageError without --all."""
-    since_ms = duration_ms("--since", since)
-    if since_ms is None:
-        return None
-    if not every:
-        raise UsageError("--since chooses among all runs.", fix=f"Say `--all --since {since}`.")
-    return now_ms() - since_ms
-
-
-def _is_meant(directory: RunDirectory, *, workflow_id: str | None, oldest_ms: int | None) -> bool:
+def _is_meant(directory: RunDirectory, *, workflow_id: str | None, oldest: int | None) -> bool:
     """Whether a run is of the workflow and that young, or too damaged to say: that is told when it is read."""
-    if workflow_id is None and oldest_ms is None:
-        return True
-    first = directory.first_event()
-    if first is None:
-        return True
-    return is_of_workflow(first, workflow_id) and (oldest_ms is None or first.timestamp >= oldest_ms)
+    first = None if workflow_id is None else directory.first_event()
+    return (first is None or is_of_workflow(first, workflow_id)) and is_young(directory, oldest=oldest)
 
 
 def _begun_ms(directory: RunDirectory) -> int:

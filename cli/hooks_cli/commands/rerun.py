@@ -10,11 +10,10 @@ import typer
 
 from hooks.definition.config import load_config
 from hooks.definition.params import resolve_params
-from hooks.events.payloads import NodeImported, NodeReference
+from hooks.events.payloads import NodeReference
 from hooks.runtime.performers import require_performers
-from hooks.runtime.reading import RunView, read_events, read_run
+from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.rerunning import plan_rerun, start_rerun
-from hooks.runtime.runs import OpenRun
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
 from hooks_cli.collecting import Otlp
@@ -37,6 +36,7 @@ from hooks_cli.options import (
     runs_directory,
 )
 from hooks_cli.render.streams import say
+from hooks_cli.taken_over import taken_over, warnings
 
 
 def rerun(
@@ -96,10 +96,13 @@ def rerun(
         ) as opened,
     ):
         say(opened.run_id)
+        taken = taken_over(opened.state, origin.definition, opened.definition)
         if not quiet and not as_json:
-            say(f"  taken over from {origin.run_id}: {', '.join(_taken_over(opened)) or 'nothing'}")
+            say(f"  taken over from {origin.run_id}: {', '.join(each['node'] for each in taken) or 'nothing'}")
+        for warning in warnings(taken):
+            say(warning)
         report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
-    return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted))
+    return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted), {"taken_over": taken})
 
 
 def _params(origin: RunView) -> dict[str, Any]:
@@ -107,7 +110,3 @@ def _params(origin: RunView) -> dict[str, Any]:
     assert created is not None, "a run that was read begins with runCreated"
     params: dict[str, Any] = origin.blobs.resolve(created.params)
     return params
-
-
-def _taken_over(run: OpenRun) -> list[str]:
-    return [event.payload.node_id for event in read_events(run.directory) if isinstance(event.payload, NodeImported)]

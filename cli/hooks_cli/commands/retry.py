@@ -73,4 +73,5 @@ def retry(
             return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
-        return move_each([directory], try_again, Manner("hooks.retry/1", as_json, deadline, accepted))
+        manner = Manner("hooks.retry/1", as_json, deadline, accepted, prints_output=True)
+        return move_each([directory], try_again, manner)

@@ -87,15 +87,21 @@ def _open_gates(state: RunState) -> list[WaitCreated]:
     return [wait.created for wait in state.waits.values() if not is_overdue(wait.created, now)]
 
 
-def steps_at(state: RunState, name: str) -> list[str]:
-    """The commands that settle what one place waits for: itself, or any of its items."""
+def steps_at(status: RunStatus, state: RunState, name: str, unsettled: list[str]) -> list[str]:
+    """The commands that settle what one place waits for: itself, or any of its items.
+
+    `unsettled` are the places whose effect is looked up again until somebody can say whether it happened.
+    """
 
     def is_meant(place: str) -> bool:
         return name in (place, place.partition("[")[0])
 
     doubted = [place for place in in_doubt_places(state) if is_meant(place)]
     gates = [gate for gate in _open_gates(state) if is_meant(place_of_gate(gate))]
+    goes_on = bool(unsettled) and status.status != "running"
     return [
+        *([f"hooks recover {state.run_id}"] if goes_on else []),
+        *(step for place in unsettled[:_MOST_PLACES] for step in resolutions(state.run_id, place)),
         *(step for place in doubted[:_MOST_PLACES] for step in resolutions(state.run_id, place)),
         *(step for gate in gates[:_MOST_PLACES] for step in gate_commands(state.run_id, gate)),
     ]

@@ -40,6 +40,7 @@ from hooks.runtime.execution_hooks import (
     RecoveryResult,
     Succeeded,
 )
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step import Step, checked_outcome, error_of_outcome, shown
 from hooks.runtime.step_errors import NOT_STARTED, NothingMore, StepError, error_of_exception, step_error
@@ -446,8 +447,8 @@ class _Performance:
     async def _ask_again(self, reason: str, duration_ms: int) -> None:
         """Wait before asking again, and say why. One pass does not wait; a stop or a cancel ends it."""
         by_hand = "`hooks resolve` settles it by hand."
-        node_id = self.attempt.state.node_id
-        self.attempt.run.tell(f"{node_id}: {reason}; asked again in {spelt(duration_ms)}. {by_hand}")
+        place = name_in_id(self.attempt.state.activity_id)
+        self.attempt.run.tell(f"{place}: {reason.removesuffix('.')}; asked again in {spelt(duration_ms)}. {by_hand}")
         if self.attempt.run.one_pass:
             self.attempt.leave()
         match await self.attempt.pause(duration_ms):
