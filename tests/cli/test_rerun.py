@@ -238,3 +238,18 @@ def test_what_is_in_doubt_is_to_be_settled_before_a_rerun_since_no_node_is_later
     assert refused.code == 2
     assert "or may have: step (in doubt)." in refused.err
     assert "fix: Settle it first (`hooks resolve r step`), or say --repeat-effects." in refused.err
+
+
+def test_what_the_driver_of_the_origin_is_about_to_do_is_not_done_beside_it(cli: CommandLine) -> None:
+    file = cli.blocking()
+    text = (cli.directory / file).read_text()
+    cli.write(
+        file, f"{text}  save: {{executor: file, depends: [step], input: {{path: out, mode: append, content: x}}}}\n"
+    )
+
+    with cli.under_way(file, "--run-id", "r"):
+        refused = cli.hooks("rerun", "r", "--from", "save")
+
+    assert refused.code == 2
+    assert "Run r is going on, and does itself what that would do again: save." in refused.err
+    assert "hooks wait r" in refused.err

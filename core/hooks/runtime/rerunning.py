@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from hooks.clock import Clock
 from hooks.definition.graph import Graph, downstream, graph_of
-from hooks.definition.model import HookEntry, LoopNode, SubagentNode, Workflow
+from hooks.definition.model import HookEntry, HostExecutorNode, LoopNode, Node, SubagentNode, Workflow, every_node
 from hooks.errors import NotFoundError, UsageError
 from hooks.events.payloads import ForkedFrom, NodeImported
 from hooks.ids import NodeId
@@ -71,7 +71,7 @@ def start_rerun(
     What the origin has come to elsewhere is taken over. What is not given is as it was there: definition and the file
     it is of, params, runs directory; `hook_entries` are those of config, to which the origin's own from flags are
     added. Raises NotFoundError for such a node, UsageError, with the list, where that would repeat an effect that the
-    origin has done or has in doubt, unless `repeat_effects`.
+    origin has done or has in doubt, or that its driver is about to do, unless `repeat_effects`.
     """
     created = origin.state.created
     assert created is not None, "a run that was read begins with runCreated"
@@ -79,6 +79,8 @@ def start_rerun(
     if plan.repeated and not repeat_effects:
         graph = graph_of(definition or origin.definition)
         raise _repeats(origin, plan.repeated, has_later=_has_later(origin, graph, begin, plan.repeated))
+    if origin.holder is not None and not repeat_effects:
+        _require_none_to_come(origin, plan.executed)
     of_flags = flag_entries(origin.state.hook_set)
     if definition is None and created.workflow_file is not None:
         workflow_file = Path(created.workflow_file)
@@ -100,6 +102,30 @@ def start_rerun(
         imports=plan.imports,
         clock=clock,
     )
+
+
+def _require_none_to_come(origin: RunView, executed: Sequence[str]) -> None:
+    """An origin that is being driven does its own effects, and soon. Raises UsageError."""
+    to_come = [node.id for node in every_node(origin.definition) if node.id in executed and _acts(origin, node)]
+    if to_come:
+        raise UsageError(
+            f"Run {origin.run_id} is going on, and does itself what that would do again: {', '.join(to_come)}.",
+            fix=f"Wait for it (`hooks wait {origin.run_id}`) or cancel it first, or say --repeat-effects.",
+            run=origin.run_id,
+        )
+
+
+def _acts(origin: RunView, node: Node) -> bool:
+    """Whether the work of a node, or of any in its body, has consequences."""
+    match node:
+        case LoopNode(body=body):
+            return any(_acts(origin, inner) for inner in body)
+        case HostExecutorNode(read_only=read_only):
+            return not read_only
+        case SubagentNode(agent=name):
+            return any(agent.name == name and not agent.repeatable for agent in origin.definition.agents)
+        case _:
+            return False
 
 
 def _repeats(origin: RunView, repeated: Sequence[RepeatedEffect], *, has_later: bool) -> UsageError:
