@@ -321,6 +321,17 @@ def test_no_secret_is_told_with_the_content(cli: CommandLine) -> None:
     assert "[secret WORD]" in masked
 
 
+def test_no_secret_is_told_in_a_message_that_is_json(cli: CommandLine) -> None:
+    """A message is written as JSON in a span; what it holds may be JSON already."""
+    word = 'o"pen\\sesamé'
+    prompt = json.dumps({"word": word})
+    cli.hooks("run", "greeting.yaml", "--run-id", "told", "-p", f"name={prompt}")
+    masked = cli.hooks("export", "told", "--otlp", "--content", "--mask", "WORD", environment={"WORD": word}).out
+
+    assert "[secret WORD]" in masked
+    assert [part for part in ("o\\", "pen\\", "sesam") if part in masked] == []
+
+
 def test_a_damaged_run_is_told_as_far_as_it_goes_and_refused(cli: CommandLine) -> None:
     cli.hooks("run", "greeting.yaml", "--run-id", "hurt")
     log = cli.runs / "hurt" / "events.jsonl"
