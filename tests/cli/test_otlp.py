@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
 
-from tests.cli.command import CommandLine
+from tests.cli.command import CommandLine, Ended
 from tests.crash.steps import PATIENCE_S, RUN, held_step
 from tests.telemetry.collector import SentSpan, SentTo, collecting
 
@@ -121,6 +125,83 @@ def test_a_collector_that_does_not_take_them_is_an_error_with_the_reason(cli: Co
     assert f"The collector at {NOWHERE} did not take the spans: Connection refused." in absent.err
     assert [line for ended in (refused, absent) for line in ended.err.splitlines() if "Traceback" in line] == []
     assert spoken.code == 0, "nothing is sent"
+
+
+def sent_to(cli: CommandLine, endpoint: str, **environment: str) -> Ended:
+    return cli.hooks("export", str(RECORDED), "--otlp", "--endpoint", endpoint, environment=environment)
+
+
+@pytest.mark.parametrize("status", [301, 302, 304, 307, 308])
+def test_a_redirect_is_not_followed_and_no_success(cli: CommandLine, collector: SentTo, status: int) -> None:
+    with collecting() as other:
+        collector.status, collector.location = status, f"{other.url}/v1/traces"
+        ended = sent_to(cli, collector.url)
+
+    assert (ended.code, other.spans) == (1, [])
+    assert f"it answered {status}" in ended.err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ExportTraceServiceResponse(
+            partial_success=ExportTracePartialSuccess(rejected_spans=3, error_message="too old")
+        ).SerializeToString(),
+        b'{"partialSuccess": {"rejectedSpans": "3", "errorMessage": "too old"}}',
+    ],
+)
+def test_spans_that_are_rejected_are_told_and_not_sent_again(cli: CommandLine, collector: SentTo, body: bytes) -> None:
+    collector.body = body
+    ended = sent_to(cli, collector.url)
+    collector.spans.clear()
+    driven = cli.hooks("run", "greeting.yaml", "--otlp", environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
+
+    assert (ended.code, driven.code) == (1, 0)
+    assert "it rejected 3 of them (too old)" in ended.err
+    assert "it rejected 3 of them (too old)" in driven.err
+    assert len(collector.spans) == len({span.span_id for span in collector.spans})
+
+
+def test_an_answer_without_end_is_left(cli: CommandLine, collector: SentTo) -> None:
+    collector.endless = b"x" * 1_000_000
+    flooded = sent_to(cli, collector.url)
+    collector.endless, collector.pause_s = b"x", 0.1
+    trickled = sent_to(cli, collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    collector.endless = b""
+
+    assert (flooded.code, trickled.code) == (1, 1)
+    assert "its answer is longer than 64 KiB" in flooded.err
+    assert "no whole answer came within 1 s" in trickled.err
+
+
+def test_what_an_endpoint_holds_of_credentials_is_not_shown(cli: CommandLine, collector: SentTo) -> None:
+    secrets = "http://me:pass%2Fword@127.0.0.1:{port}/?token=open-sesame"
+    taken = cli.hooks(
+        *("export", str(RECORDED), "--otlp", "--json", "--endpoint", secrets.format(port=collector.port)),
+    )
+    by_variable = cli.hooks(
+        *("export", str(RECORDED), "--otlp", "--json"),
+        environment={"OTEL_EXPORTER_OTLP_ENDPOINT": secrets.format(port=collector.port)},
+    )
+    absent = sent_to(cli, secrets.format(port=9), OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    broken = sent_to(cli, secrets.format(port=99999))
+    no_url = sent_to(cli, "me:pass%2Fword@localhost?token=open-sesame")
+
+    assert [ended.code for ended in (taken, by_variable, absent, broken, no_url)] == [0, 0, 1, 1, 2]
+    assert collector.spans
+    assert taken.document["to"] == by_variable.document["to"] == f"http://***@127.0.0.1:{collector.port}/?***"
+    assert "http://***@127.0.0.1:9/?***" in absent.err
+    said = "".join(ended.out + ended.err for ended in (taken, by_variable, absent, broken, no_url))
+    assert [word for word in ("pass", "sesame") if word in said.replace("passed", "")] == []
+
+
+@pytest.mark.parametrize(
+    "variables", [{"OTEL_RESOURCE_ATTRIBUTES": "garbage"}, {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "1"}]
+)
+def test_what_the_sdk_says_of_other_things_is_not_the_reason(cli: CommandLine, variables: dict[str, str]) -> None:
+    ended = sent_to(cli, NOWHERE, OTEL_EXPORTER_OTLP_TIMEOUT="1", **variables)
+
+    assert f"The collector at {NOWHERE} did not take the spans: Connection refused." in ended.err
 
 
 def test_a_protocol_that_is_not_spoken_is_said_before_anything_starts(cli: CommandLine) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import TracebackType
 from typing import Self
 
-from hooks.errors import HooksError, message_of
+from hooks.errors import HooksError, SpansRejectedError, message_of
 from hooks.events.envelope import Event
 from hooks.runtime.reading import definition_of, read_events
 from hooks.secrets import Masker
@@ -128,11 +128,16 @@ class LiveTelling:
             return
         try:
             sink.send(self._unsent)
+        except SpansRejectedError as error:  # sent again they would be rejected again
+            self._reason = error.message
+            self._dropped += error.count
+            self._unsent.clear()
         except HooksError as error:
             self._reason = error.message
             excess = max(0, len(self._unsent) - _MOST_UNSENT)
             self._dropped += excess
             del self._unsent[:excess]
         else:
-            self._reason = None
+            if not self._dropped:
+                self._reason = None
             self._unsent.clear()
