@@ -42,7 +42,7 @@ def told_to_collector(run: OpenRun) -> Iterator[None]:
         yield
         return
     secrets = values_to_mask(run.definition, [], os.environ).values
-    with LiveTelling(run.directory, secrets, after=0 if run.is_new else run.state.seq) as telling:
+    with LiveTelling(run.directory, secrets, opened_at=0 if run.is_new else run.state.seq) as telling:
         yield
     if telling.failure is not None:
         say(f"warning: {neutralise(telling.failure)}")

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tests.cli.command import CommandLine, Ended
+from tests.cli.workflows import ONE_GATE
 from tests.crash.steps import PATIENCE_S, RUN, held_step
 from tests.telemetry.collector import SentSpan, SentTo, collecting
 
@@ -329,6 +330,20 @@ def test_two_drivers_of_one_run_tell_one_trace(cli: CommandLine, collector: Sent
     assert collector.spans[-1].events == ("hooks.resumed",)
     assert {span["traceId"] for span in spans} == {collector.spans[0].trace_id}
     assert attributes(by_name(spans)["node step"])["hooks.driver"] == "2"
+
+
+def test_who_goes_on_tells_what_a_person_answered_meanwhile(cli: CommandLine, collector: SentTo) -> None:
+    """Whoever answered has taken the lock for that, and has sent nothing."""
+    cli.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
+    cli.write("gate.yaml", ONE_GATE)
+    begun = cli.hooks("run", "gate.yaml", "--run-id", "gated", "--otlp", "-q")
+    sent = collector.names
+    cli.hooks("approve", "gated")
+    ended = cli.hooks("recover", "gated", "--otlp", "-q")
+
+    assert (begun.code, ended.code) == (4, 0)
+    assert not [name for name in sent if name.startswith("wait")]
+    assert sorted(span.span_id for span in collector.spans) == sorted(ids(told_of(cli, "gated"))), "each once"
 
 
 def test_what_failed_was_skipped_and_was_tried_again_is_said(cli: CommandLine) -> None:

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from types import TracebackType
 from typing import Self
 
 from hooks.errors import HooksError, SpansRejectedError, message_of
 from hooks.events.envelope import Event
+from hooks.events.payloads import (
+    ActivityRunning,
+    AttemptCreated,
+    EffectAttempted,
+    GenerationStarted,
+    ResumeStarted,
+    RunStarted,
+)
 from hooks.runtime.reading import definition_of, read_events
 from hooks.secrets import Masker
 from hooks.storage.log_reader import LogReader
@@ -70,16 +79,35 @@ class RunTelling:
             self._receive(event)
 
 
+def end_of_last_drive(events: Iterable[Event]) -> int:
+    """The seq with which the last driver ended that began any work; 0 if none has.
+
+    Who takes the lock only to grant what a person asked for (an answer at a gate, a settled effect) announces itself as
+    a driver does, and sends no spans: what ended by it is for the next one to send.
+    """
+    end = last = 0
+    has_begun_work = False
+    for event in events:
+        match event.payload:
+            case ResumeStarted():
+                end, has_begun_work = last if has_begun_work else end, False
+            case RunStarted() | AttemptCreated() | ActivityRunning() | EffectAttempted() | GenerationStarted():
+                has_begun_work = True
+        last = event.seq
+    return last if has_begun_work else end
+
+
 class LiveTelling:
     """Sends what ends while a run is driven in this process; entered before, left after.
 
     Nothing it meets reaches the driver: at the end `failure` says what was not sent, and why.
     """
 
-    def __init__(self, directory: RunDirectory, secrets: Mapping[str, str], *, after: int) -> None:
-        """Spans that ended with event `after` or before are another driver's to send."""
+    def __init__(self, directory: RunDirectory, secrets: Mapping[str, str], *, opened_at: int) -> None:
+        """`opened_at`: the last event there was before this driver; what ended by an earlier driver is that one's to
+        send."""
         self._directory = directory
-        self._after = after
+        self._opened_at = opened_at
         self._telling = RunTelling(directory, secrets=secrets)
         self._reader = LogReader(directory.log)
         self._collector = Collector()
@@ -114,11 +142,13 @@ class LiveTelling:
 
     def _tell(self) -> None:
         try:
+            before = takewhile(lambda event: event.seq <= self._opened_at, read_events(self._directory))
+            after = end_of_last_drive(before) if self._opened_at else 0
             is_last = False
             while not is_last:
                 # Asked before the reading: what was written before the end is then read after it.
                 is_last = self._is_over.wait(_LOOK_S)
-                self._unsent += self._telling.spans(self._reader.stream(), after=self._after)
+                self._unsent += self._telling.spans(self._reader.stream(), after=after)
                 self._send(self._collector)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run has nothing to do with it
             self._reason = message_of(error)
