@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from hooks.runtime.telling import Drain
 from tests.cli.command import CommandLine, Ended
 from tests.cli.workflows import ONE_GATE
 from tests.crash.steps import PATIENCE_S, RUN, held_step
@@ -344,6 +346,40 @@ def test_who_goes_on_tells_what_a_person_answered_meanwhile(cli: CommandLine, co
     assert (begun.code, ended.code) == (4, 0)
     assert not [name for name in sent if name.startswith("wait")]
     assert sorted(span.span_id for span in collector.spans) == sorted(ids(told_of(cli, "gated"))), "each once"
+
+
+def test_drivers_of_one_command_wait_once_for_a_collector_that_hangs(cli: CommandLine, collector: SentTo) -> None:
+    """The unsent spans of each run are told all the same."""
+    collector.endless, collector.pause_s = b"x", 0.1
+    cli.write("gate.yaml", ONE_GATE)
+    for run in ("one", "two", "three"):
+        cli.hooks("run", "gate.yaml", "--run-id", run, "-q")
+        cli.hooks("approve", run)
+    ended = cli.hooks("tick", "--all", "--otlp", environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
+    collector.endless = b""
+
+    assert ended.code == 0
+    told = [line for line in ended.err.splitlines() if "were not sent (the collector takes too long)" in line]
+    assert len(told) == 3
+    assert not [line for line in told if " 0 spans" in line]
+
+
+def test_what_was_awaited_in_vain_is_not_awaited_again() -> None:
+    let_go, waits = Event(), []
+
+    class Sending(Thread):
+        def join(self, timeout: float | None = None) -> None:
+            waits.append(timeout)
+            super().join(timeout)
+
+    sending = Sending(target=let_go.wait, daemon=True)
+    sending.start()
+    drain = Drain(0.01)
+    drain.wait_for(sending)
+    drain.wait_for(sending)
+    let_go.set()
+
+    assert (waits, drain.is_given_up) == ([0.01], True)
 
 
 def test_what_failed_was_skipped_and_was_tried_again_is_said(cli: CommandLine) -> None:

@@ -16,7 +16,7 @@ from hooks.runtime.rerunning import start_rerun
 from hooks.runtime.runs import OpenRun
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
-from hooks_cli.collecting import Otlp
+from hooks_cli.collecting import Otlp, drain_for
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import hooks_of_flags
@@ -94,7 +94,7 @@ def rerun(
         say(opened.run_id)
         if not quiet and not as_json:
             say(f"  taken over from {origin.run_id}: {', '.join(_taken_over(opened)) or 'nothing'}")
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, drain=drain_for(otlp))
     return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted))
 
 

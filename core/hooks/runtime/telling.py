@@ -33,7 +33,6 @@ from hooks.telemetry.spans import Span
 _LOOK_S = 0.2
 """How often the log of a driver is looked at."""
 _DRAIN_S = 5.0
-"""How long a driver that is done waits for its spans to be sent."""
 _MOST_UNSENT = 20_000
 """How many spans are kept for a collector that is not there."""
 
@@ -97,17 +96,33 @@ def end_of_last_drive(events: Iterable[Event]) -> int:
     return last if has_begun_work else end
 
 
+class Drain:
+    """How long drivers of one command that are done wait for their spans to be sent: once in vain, and not again."""
+
+    def __init__(self, patience_s: float = _DRAIN_S) -> None:
+        self._patience_s = patience_s
+        self.is_given_up = False
+
+    def wait_for(self, sending: threading.Thread) -> None:
+        if not self.is_given_up:
+            sending.join(self._patience_s)
+            self.is_given_up = sending.is_alive()
+
+
 class LiveTelling:
     """Sends what ends while a run is driven in this process; entered before, left after.
 
     Nothing it meets reaches the driver: at the end `failure` says what was not sent, and why.
     """
 
-    def __init__(self, directory: RunDirectory, secrets: Mapping[str, str], *, opened_at: int) -> None:
+    def __init__(self, directory: RunDirectory, secrets: Mapping[str, str], drain: Drain, *, opened_at: int) -> None:
         """`opened_at`: the last event there was before this driver; what ended by an earlier driver is that one's to
         send."""
         self._directory = directory
         self._opened_at = opened_at
+        self._drain = drain
+        self._may_send = True
+        self._is_sending = False
         self._telling = RunTelling(directory, secrets=secrets)
         self._reader = LogReader(directory.log)
         self._collector = Collector()
@@ -124,8 +139,12 @@ class LiveTelling:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # Where nothing is awaited any more, only what is left to send is still counted, which is local.
+        self._may_send = not self._drain.is_given_up
         self._is_over.set()
-        self._thread.join(_DRAIN_S)
+        self._drain.wait_for(self._thread)
+        if not self._may_send and not self._is_sending:
+            self._thread.join(_DRAIN_S)
         if self._thread.is_alive():
             self._collector.close()
 
@@ -154,8 +173,9 @@ class LiveTelling:
             self._reason = message_of(error)
 
     def _send(self, sink: SpanSink) -> None:
-        if not self._unsent:
+        if not self._unsent or not self._may_send:
             return
+        self._is_sending = True
         try:
             sink.send(self._unsent)
         except SpansRejectedError as error:  # sent again they would be rejected again
@@ -171,3 +191,5 @@ class LiveTelling:
             if not self._dropped:
                 self._reason = None
             self._unsent.clear()
+        finally:
+            self._is_sending = False
