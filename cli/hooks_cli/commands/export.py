@@ -45,6 +45,8 @@ def export(
     if not otlp and (endpoint is not None or content or follow):
         option = "--endpoint" if endpoint is not None else "--content" if content else "--follow"
         raise UsageError(f"{option} is for spans.", fix=f"hooks export --otlp {option} …")
+    if output == "":
+        raise UsageError("-o '': this is no name of a file.", fix="Name a file, or leave `-o` out.")
     directories = select(runs_directory(runs_dir), runs, every=every, meant=any_run)
     if not otlp:
         archives, code = write_archives(directories, output, force=force, also=mask or [], as_json=as_json)
