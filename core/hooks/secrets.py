@@ -168,7 +168,7 @@ class Forms:
         self._in_json = sought(in_json)
         self._in_base64 = sought(base64s)
         self.longest = _STRETCH * max(map(len, self._anywhere), default=0)
-        """More bytes than anything has that is found."""
+        """No more bytes has anything that is found."""
 
     def is_in(self, data: bytes) -> bool:
         return next(self.found_in(data), None) is not None
@@ -199,7 +199,7 @@ class Forms:
             for at in _places(form, read) if form in read else ():
                 where = where or _Places(data, other, one)
                 start, end = where.of(at)[0], where.of(at + len(form) - 1)[1]
-                if end - start < _STRETCH * len(form):
+                if end - start <= _STRETCH * len(form):
                     yield Found(start, end, name, is_base64)
 
 

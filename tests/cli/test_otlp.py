@@ -124,7 +124,7 @@ def test_a_collector_that_does_not_take_them_is_an_error_with_the_reason(cli: Co
     no_url = cli.hooks("export", str(RECORDED), "--otlp", "--endpoint", "localhost:4318")
 
     assert (refused.code, absent.code, no_url.code) == (1, 1, 2)
-    assert "code: 400" in refused.err
+    assert "it answered 400 Bad Request" in refused.err
     assert f"The collector at {NOWHERE} did not take the spans: Connection refused." in absent.err
     assert [line for ended in (refused, absent) for line in ended.err.splitlines() if "Traceback" in line] == []
     assert spoken.code == 0, "nothing is sent"
@@ -470,3 +470,15 @@ def test_a_damaged_run_is_told_as_far_as_it_goes_and_refused(cli: CommandLine) -
     log.write_bytes(log.read_bytes().replace(b"HELLO", b"HALLO"))
 
     assert cli.hooks("export", "hurt", "--otlp").code == 9
+
+
+def test_a_collector_that_is_not_ready_is_told_with_what_it_answers(cli: CommandLine, collector: SentTo) -> None:
+    """It is asked again for longer than a run waits for its spans; what it said is not lost with that."""
+    collector.status = 503
+
+    ended = cli.hooks(
+        "run", "greeting.yaml", "-q", "--otlp", environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+    )
+
+    assert ended.code == 0
+    assert "spans were not sent (it answered 503 Service Unavailable)" in ended.err

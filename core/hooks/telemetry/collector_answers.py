@@ -94,7 +94,7 @@ class CollectorAnswers:
         if 300 <= response.status_code < 400:
             raise self._refused(f"it answered {response.status_code} {response.reason}, and redirects are not followed")
         if response.status_code >= 400:
-            self.troubles.append(f"code: {response.status_code}, reason: {response.reason}")
+            self.troubles.append(f"it answered {response.status_code} {response.reason}")
         body = response.content
         if response.status_code < 300 and len(body) > _MOST_BYTES:
             raise self._refused(f"its answer is longer than {_MOST_BYTES // 1024} KiB")

@@ -38,6 +38,7 @@ _SERVICE = "hooks"
 _BATCH = 512
 """How many spans go into one message, as in the SDK's own processor."""
 _REASONS = (
+    re.compile(r"(it answered .*)"),
     re.compile(r"\[Errno -?\d+\] ([^'\")]+)"),
     re.compile(r"(code: \d.*)", re.DOTALL),
     re.compile(r"Transient error (.*) encountered while", re.DOTALL),
@@ -108,6 +109,7 @@ class Collector:
         self.endpoint = _without_credentials(told)
         self._secrets = _credentials(told)
         self._answers = CollectorAnswers()
+        self._complaints: list[str] = []
         try:
             self._exporter = OTLPSpanExporter(endpoint=url, session=self._answers.session())
         except (OSError, ValueError) as error:
@@ -123,19 +125,25 @@ class Collector:
         for batch in _batches(spans):
             prepared = _for_sdk(batch)
             self._answers.forget()
-            with _heard_complaints() as complaints:
+            self._complaints = []
+            with _heard_complaints() as self._complaints:
                 try:
                     is_taken = self._exporter.export(prepared) is SpanExportResult.SUCCESS
                 except OSError as error:  # as those of requests are; older exporters let them through
                     is_taken = False
-                    complaints.append(str(error))
+                    self._complaints.append(str(error))
             if self._answers.refusal is not None or not is_taken:
-                reason = self._answers.refusal or _reason([*self._answers.troubles, *complaints])
-                raise CollectorError(self.endpoint, self._masked(reason))
+                raise CollectorError(self.endpoint, self._answers.refusal or self.trouble or "no reason was given")
             rejected += self._answers.rejected
             words = words or self._answers.words
         if rejected:
             raise SpansRejectedError(self.endpoint, rejected, self._masked(words))
+
+    @property
+    def trouble(self) -> str | None:
+        """What went wrong so far with what is being sent; None if nothing did. The SDK tries for a while by itself."""
+        troubles = [*self._answers.troubles, *self._complaints]
+        return self._masked(_reason(troubles)) if troubles else None
 
     def _masked(self, words: str) -> str:
         for secret in self._secrets:
@@ -150,6 +158,8 @@ class Collector:
 
 _LOCAL = "http://localhost:4318"
 _HIDDEN = "***"
+_SHORTEST_HIDDEN = 4
+"""Characters; what is shorter is found in innocent words."""
 
 
 def _place(endpoint: str | None) -> tuple[str, str]:
@@ -177,7 +187,7 @@ def _credentials(endpoint: str) -> list[str]:
     who = address.rpartition("://")[2].rpartition("@")[0]
     parts = {query, who, who.partition(":")[2], *(pair.partition("=")[2] for pair in query.split("&"))}
     written = parts | {unquote(part) for part in parts} | {quote(part, safe="=&") for part in parts}
-    return sorted(filter(None, written), key=len, reverse=True)
+    return sorted((part for part in written if len(part) >= _SHORTEST_HIDDEN), key=len, reverse=True)
 
 
 @contextmanager
@@ -202,7 +212,7 @@ def _reason(complaints: Sequence[str]) -> str:
         found = next(filter(None, (reason.search(complaint) for reason in _REASONS)), None)
         if found is not None:
             return found[1]
-    return next(reversed(complaints), "no reason was given")
+    return complaints[-1]
 
 
 def _batches(spans: Sequence[Span]) -> Iterator[list[Span]]:
