@@ -37,6 +37,28 @@ def test_every_form_is_blotted_byte_for_byte(written: bytes, given_away: bytes) 
     assert blotted.endswith(b" after")
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_base64_stays_in_its_lines(line_end: str) -> None:
+    encoded = base64.b64encode(b"user=admin " * 4 + b"password=open-sesame-open-sesame\nname=x\n").decode()
+    broken = line_end.join(encoded[at : at + 20] for at in range(0, len(encoded), 20))
+    blotter = Blotter({"S": "open-sesame-open-sesame"})
+
+    blotted = blotter.blot_text(broken)
+
+    assert [len(line) for line in blotted.split(line_end)] == [len(line) for line in broken.split(line_end)]
+    assert blotted.replace(line_end, "").count("*") == 30
+    assert blotter.is_in_json(json.dumps([{"out": broken}]).encode())
+    assert not blotter.is_in_json(json.dumps([{"out": blotted}]).encode())
+
+
+def test_a_document_that_escapes_more_than_it_must_is_seen_in_a_document() -> None:
+    blotter = Blotter({"S": "p&ss<w/rd"})
+    document = {"stdout": r'{"key": "p\u0026ss\u003cw\/rd"}'}
+
+    assert blotter.is_in_json(json.dumps(document).encode())
+    assert blotter.blot_json(document) == {"stdout": '{"key": "' + "*" * 20 + '"}'}
+
+
 def test_values_that_overlap_leave_nothing_of_each_other() -> None:
     assert Blotter({"A": "abcdefgh", "B": "efghijkl"}).blot(b"abcdefghijkl") == b"*" * 12
 

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hooks.secrets import READ_BYTES, Masker
@@ -51,6 +51,36 @@ def test_a_value_is_masked_in_json(value: str) -> None:
         assert json.loads(masker(value).mask(document)) == {"a": ["[secret TOKEN]", "x[secret TOKEN]y"]}
 
 
+def escaped(value: str, ways: list[int]) -> str:
+    """The value in JSON, each character in one of the ways in which it may be written."""
+
+    def written(number: int, character: str) -> str:
+        if ways[number % len(ways)] == 0:
+            return json.dumps(character, ensure_ascii=False)[1:-1]
+        if ways[number % len(ways)] == 1 and character == "/":
+            return "\\/"
+        units = character.encode("utf-16-be").hex()
+        return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+
+    return "".join(written(number, character) for number, character in enumerate(value))
+
+
+@example(value="00000000", ways=[2])
+@given(value=VALUES, ways=st.lists(st.integers(0, 2), min_size=1, max_size=9))
+def test_a_value_is_masked_in_json_whatever_is_escaped(value: str, ways: list[int]) -> None:
+    document = f'{{"a": "x{escaped(value, ways)}y"}}'
+    assert json.loads(document) == {"a": f"x{value}y"}
+
+    assert masker(value).mask(document) == '{"a": "x[secret TOKEN]y"}'
+
+
+@pytest.mark.parametrize("document", [r'"p\u0026ss\u003Cw/rd"', r'"p&ss<w\/rd"', r'C:\"p\u0026ss<w\/rd"'])
+def test_what_go_and_php_escape_is_masked(document: str) -> None:
+    masked = masker("p&ss<w/rd").mask(document)
+
+    assert masked == document[: document.index("p")] + '[secret TOKEN]"'
+
+
 @given(value=VALUES)
 def test_a_value_is_masked_in_json_values_and_their_keys(value: str) -> None:
     document = {"a": [1, None, True, 0.5, {"b": value}], value: "c"}
@@ -74,6 +104,42 @@ def test_wrapped_base64_is_masked() -> None:
     for printed in (value, f"{value}\n"):
         lines = base64.encodebytes(printed.encode()).decode().splitlines()
         assert [masker(value).mask(line)[:14] for line in lines] == ["[secret TOKEN]"] * len(lines)
+
+
+@given(
+    value=st.text(st.characters(codec="utf-8", exclude_characters="[]"), min_size=8, max_size=90),
+    before=BYTES,
+    after=BYTES,
+    width=st.integers(4, 90),
+    line_end=st.sampled_from(["\n", "\r\n", "\n    ", "\\n", "\\r\\n"]),
+)
+def test_base64_is_masked_wherever_it_is_broken(
+    value: str, before: bytes, after: bytes, width: int, line_end: str
+) -> None:
+    encoded = base64.b64encode(before + value.encode() + after).decode()
+    broken = line_end.join(encoded[at : at + width] for at in range(0, len(encoded), width))
+
+    masked = masker(value).mask(broken)
+
+    assert "[secret TOKEN]" in masked
+    start = len(before) * 4 // 3
+    assert len(masked.split("[secret TOKEN]", 1)[0]) <= start + 3 + (start // width + 1) * len(line_end)
+
+
+@given(value=VALUES, noise=BYTES, sizes=st.lists(st.integers(1, 400), max_size=12))
+@settings(max_examples=50)
+def test_a_file_is_masked_in_all_forms_wherever_the_reading_is_cut(value: str, noise: bytes, sizes: list[int]) -> None:
+    printed = (
+        noise + base64.encodebytes(noise + value.encode()) + json.dumps(value).replace("/", "\\/").encode() + noise
+    )
+    parts, rest = [], printed
+    for size in sizes:
+        parts.append(rest[:size])
+        rest = rest[size:]
+    replacement = masker(value)._in_bytes
+
+    assert b"".join(replacement.replace_parts([*parts, rest])) == replacement.replace(printed)
+    assert replacement.is_found_in([*parts, rest])
 
 
 def test_of_two_values_the_longer_one_wins() -> None:

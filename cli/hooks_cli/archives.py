@@ -58,7 +58,9 @@ def _write(directory: RunDirectory, output: str | None, *, force: bool, also: Se
 def tell_unsought(sought: Sought) -> None:
     """Say which values were not looked for, and why."""
     for name in sought.unset:
-        say(f"warning: {name} is not set here, so its value was not searched for")
+        say(
+            f"warning: {name} is {'empty' if name in os.environ else 'not set'} here, so its value was not searched for"
+        )
     for name in sought.short:
         say(f"warning: the value of {name} is shorter than 8 bytes, and was not searched for")
 

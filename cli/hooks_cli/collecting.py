@@ -11,7 +11,7 @@ import typer
 
 from hooks.runtime.masking import values_to_mask
 from hooks.runtime.runs import OpenRun
-from hooks.runtime.telling import LiveTelling
+from hooks.runtime.telling import Drain, LiveTelling
 from hooks.telemetry.otlp import Collector, is_switched_off
 from hooks_cli.render.streams import say
 from hooks_cli.render.text import neutralise
@@ -32,8 +32,13 @@ Otlp: TypeAlias = Annotated[
 ]
 
 
+def drain_for(otlp: bool) -> Drain | None:
+    """What the runs of a command share if they are told: how long they wait at their end."""
+    return Drain() if otlp else None
+
+
 @contextmanager
-def told_to_collector(run: OpenRun) -> Iterator[None]:
+def told_to_collector(run: OpenRun, drain: Drain) -> Iterator[None]:
     """While this is entered, what ends in `run` is sent as spans; what could not be sent is said, and no more.
 
     Nothing is sent where OTEL_SDK_DISABLED wants that.
@@ -42,7 +47,7 @@ def told_to_collector(run: OpenRun) -> Iterator[None]:
         yield
         return
     secrets = values_to_mask(run.definition, [], os.environ).values
-    with LiveTelling(run.directory, secrets, after=0 if run.is_new else run.state.seq) as telling:
+    with LiveTelling(run.directory, secrets, drain, opened_at=0 if run.is_new else run.state.seq) as telling:
         yield
     if telling.failure is not None:
         say(f"warning: {neutralise(telling.failure)}")

@@ -18,6 +18,7 @@ from hooks.runtime.meant import place_of_gate
 from hooks.runtime.performers import missing_performers
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
+from hooks.runtime.telling import Drain
 from hooks.storage.inbox import has_requests
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.collecting import told_to_collector
@@ -69,9 +70,9 @@ def move(
     quiet: bool,
     one_pass: bool = False,
     stays_at_gates: bool = False,
-    otlp: bool = False,
+    drain: Drain | None = None,
 ) -> RunReport:
-    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes. With `otlp` send its spans.
+    """Drive `run`; unless `quiet`, say on stderr what becomes of its nodes. With `drain` send its spans.
 
     What Python hooks, agents and executors print goes to stderr as well: stdout is for what the run comes to.
     """
@@ -84,7 +85,7 @@ def move(
         for wait in run.state.waits.values():
             say(f"  {place_of_gate(wait.created)}: waits for a person{gate_terms(wait.created)}")
             say(answers_text(run.run_id, wait.created))
-    with hosting_python(), told_to_collector(run) if otlp else nullcontext():
+    with hosting_python(), told_to_collector(run, drain) if drain is not None else nullcontext():
         return drive(
             run,
             one_pass=one_pass,

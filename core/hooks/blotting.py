@@ -8,13 +8,15 @@ with its syntax in it (a key file kept as an object, a number) takes the smalles
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from hooks.jsonio import canonical
-from hooks.secrets import forms_of, is_text
+from hooks.secrets import BASE64_BREAK, Forms, is_text
 
 _BLOT = b"*"
+_JSON_ESCAPE = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[^u])")
 
 
 class Blotter:
@@ -23,21 +25,18 @@ class Blotter:
     def __init__(self, values: Mapping[str, str]) -> None:
         self._names = sorted(values)
         # A value of nothing but `*` is out of sight as it is.
-        self._forms = [form for form in forms_of(values) if form.strip(_BLOT)]
-        self._text_forms = [form for form in self._forms if is_text(form)]
-        escaped = [json.dumps(form.decode(), ensure_ascii=False)[1:-1].encode() for form in self._text_forms]
-        self._json_forms = list(dict.fromkeys([*self._forms, *escaped]))
-        self._longest = max(map(len, self._forms), default=1)
+        self._forms = Forms(values, keep=_is_in_sight)
+        self._text_forms = Forms(values, keep=lambda form: _is_in_sight(form) and is_text(form))
 
     def __repr__(self) -> str:
         return f"Blotter({', '.join(self._names)})"
 
     def is_in(self, data: bytes) -> bool:
-        return any(form in data for form in self._forms)
+        return self._forms.is_in(data)
 
     def is_in_json(self, data: bytes) -> bool:
         """Whether a value stands in a JSON document, as its texts say it or as the document is written."""
-        return any(form in data for form in self._json_forms)
+        return self.is_in(data) or (b"\\" in data and self.is_in(_JSON_ESCAPE.sub(_unescaped, data)))
 
     def blot(self, data: bytes) -> bytes:
         blotted = bytearray(data)
@@ -57,7 +56,7 @@ class Blotter:
             window = kept + part
             blotted = bytearray(blotted_kept + part)
             _cover(blotted, window, self._forms)
-            settled = max(0, len(window) - self._longest + 1)
+            settled = max(0, len(window) - self._forms.longest)
             yield bytes(blotted[:settled])
             kept, blotted_kept = window[settled:], bytes(blotted[settled:])
         yield blotted_kept
@@ -81,15 +80,14 @@ class Blotter:
         return value
 
     def _collapsed(self, value: Any) -> Any:
-        written = canonical(value)
-        if not self.is_in(written):
+        if not self.is_in_json(canonical(value)):
             return value
         if isinstance(value, list):
             value = [self._collapsed(child) for child in value]
         elif isinstance(value, dict):
             value = {key: self._collapsed(child) for key, child in value.items()}
         written = canonical(value)
-        return "*" * (len(written) - 2) if self.is_in(written) else value
+        return "*" * (len(written) - 2) if self.is_in_json(written) else value
 
 
 def unused(name: str, taken: set[str]) -> str:
@@ -102,10 +100,23 @@ def unused(name: str, taken: set[str]) -> str:
     return found
 
 
-def _cover(blotted: bytearray, data: bytes, forms: Iterable[bytes]) -> None:
-    """Blot every occurrence of `forms` in `data`, also where they overlap."""
-    for form in forms:
-        at = data.find(form)
-        while at >= 0:
-            blotted[at : at + len(form)] = _BLOT * len(form)
-            at = data.find(form, at + 1)
+def _is_in_sight(form: bytes) -> bool:
+    return bool(form.strip(_BLOT))
+
+
+def _unescaped(escape: re.Match[bytes]) -> bytes:
+    """What an escape in a JSON document means."""
+    try:
+        text: str = json.loads(b'"%s"' % escape.group())
+    except ValueError:
+        return escape.group()
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _cover(blotted: bytearray, data: bytes, forms: Forms) -> None:
+    """Blot whatever is found in `data`, also where it overlaps; lines of base64 stay lines."""
+    for found in forms.found_in(data):
+        covered, position = bytearray(_BLOT * (found.end - found.start)), found.start
+        for kept in BASE64_BREAK.finditer(data, found.start, found.end) if found.is_base64 else ():
+            covered[kept.start() - position : kept.end() - position] = kept.group()
+        blotted[found.start : found.end] = covered

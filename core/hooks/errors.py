@@ -122,6 +122,14 @@ class CollectorError(HooksError):
         )
 
 
+class SpansRejectedError(CollectorError):
+    """The collector took the rest of the spans and will not have these, however often they are sent."""
+
+    def __init__(self, endpoint: str, count: int, words: str) -> None:
+        super().__init__(endpoint, f"it rejected {count} of them{f' ({words})' if words else ''}")
+        self.count = count
+
+
 class RunLockedError(HooksError):
     """Another process is driving the run."""
 

@@ -207,18 +207,34 @@ def test_secrets_that_the_workflow_names_are_searched_for_unasked(cli: CommandLi
     cli.write(
         "secret.yaml",
         "workflow_id: named\nversion: 1\nnodes:\n"
-        "  call:\n    executor: shell\n    read_only: true\n    secrets: [KEY, PIN, GONE]\n"
+        "  call:\n    executor: shell\n    read_only: true\n    secrets: [KEY, PIN, GONE, NOTHING]\n"
         "    input: {argv: [echo, the-old-value]}\n",
     )
-    environment = {"KEY": "another-value", "PIN": "1234", "GONE": "gone-value"}
+    environment = {"KEY": "another-value", "PIN": "1234", "GONE": "gone-value", "NOTHING": "nothing-yet"}
     assert cli.hooks("run", "secret.yaml", "--run-id", "named", environment=environment).code == 0
-    ended = cli.hooks("export", "named", "--json", environment={"KEY": "the-old-value", "PIN": "1234"})
+    ended = cli.hooks("export", "named", "--json", environment={"KEY": "the-old-value", "PIN": "1234", "NOTHING": ""})
 
     assert b"the-old-value" not in everything_in(cli.directory / "named.tar.gz")
     (archive,) = ended.document["archives"]
-    assert (archive["searched_for"], archive["not_searched_for"]) == (["KEY"], ["GONE", "PIN"])
+    assert (archive["searched_for"], archive["not_searched_for"]) == (["KEY"], ["GONE", "NOTHING", "PIN"])
     assert "GONE is not set here" in ended.err
+    assert "NOTHING is empty here" in ended.err
     assert "PIN is shorter than 8 bytes" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--mask", "GONE"], "--mask GONE: there is no such variable."),
+        (["--mask", "NOTHING"], "--mask NOTHING: that variable is empty."),
+        (["-o", ""], "-o '': this is no name of a file."),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(cli: CommandLine, words: list[str], said: str) -> None:
+    ended = cli.hooks("export", str(RECORDED), *words, environment={"NOTHING": ""})
+
+    assert (ended.code, said in ended.err) == (2, True), ended.err
+    assert not list(cli.directory.glob("*.tar.gz"))
 
 
 def test_a_value_in_the_name_of_a_file_and_in_a_key_is_found(cli: CommandLine) -> None:

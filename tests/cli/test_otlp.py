@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTracePartialSuccess,
+    ExportTraceServiceResponse,
+)
 
-from tests.cli.command import CommandLine
+from hooks.runtime.telling import Drain
+from tests.cli.command import CommandLine, Ended
+from tests.cli.workflows import ONE_GATE
 from tests.crash.steps import PATIENCE_S, RUN, held_step
 from tests.telemetry.collector import SentSpan, SentTo, collecting
 
@@ -117,10 +124,87 @@ def test_a_collector_that_does_not_take_them_is_an_error_with_the_reason(cli: Co
     no_url = cli.hooks("export", str(RECORDED), "--otlp", "--endpoint", "localhost:4318")
 
     assert (refused.code, absent.code, no_url.code) == (1, 1, 2)
-    assert "code: 400" in refused.err
+    assert "it answered 400 Bad Request" in refused.err
     assert f"The collector at {NOWHERE} did not take the spans: Connection refused." in absent.err
     assert [line for ended in (refused, absent) for line in ended.err.splitlines() if "Traceback" in line] == []
     assert spoken.code == 0, "nothing is sent"
+
+
+def sent_to(cli: CommandLine, endpoint: str, **environment: str) -> Ended:
+    return cli.hooks("export", str(RECORDED), "--otlp", "--endpoint", endpoint, environment=environment)
+
+
+@pytest.mark.parametrize("status", [301, 302, 304, 307, 308])
+def test_a_redirect_is_not_followed_and_no_success(cli: CommandLine, collector: SentTo, status: int) -> None:
+    with collecting() as other:
+        collector.status, collector.location = status, f"{other.url}/v1/traces"
+        ended = sent_to(cli, collector.url)
+
+    assert (ended.code, other.spans) == (1, [])
+    assert f"it answered {status}" in ended.err
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ExportTraceServiceResponse(
+            partial_success=ExportTracePartialSuccess(rejected_spans=3, error_message="too old")
+        ).SerializeToString(),
+        b'{"partialSuccess": {"rejectedSpans": "3", "errorMessage": "too old"}}',
+    ],
+)
+def test_spans_that_are_rejected_are_told_and_not_sent_again(cli: CommandLine, collector: SentTo, body: bytes) -> None:
+    collector.body = body
+    ended = sent_to(cli, collector.url)
+    collector.spans.clear()
+    driven = cli.hooks("run", "greeting.yaml", "--otlp", environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
+
+    assert (ended.code, driven.code) == (1, 0)
+    assert "it rejected 3 of them (too old)" in ended.err
+    assert "it rejected 3 of them (too old)" in driven.err
+    assert len(collector.spans) == len({span.span_id for span in collector.spans})
+
+
+def test_an_answer_without_end_is_left(cli: CommandLine, collector: SentTo) -> None:
+    collector.endless = b"x" * 1_000_000
+    flooded = sent_to(cli, collector.url)
+    collector.endless, collector.pause_s = b"x", 0.1
+    trickled = sent_to(cli, collector.url, OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    collector.endless = b""
+
+    assert (flooded.code, trickled.code) == (1, 1)
+    assert "its answer is longer than 64 KiB" in flooded.err
+    assert "no whole answer came within 1 s" in trickled.err
+
+
+def test_what_an_endpoint_holds_of_credentials_is_not_shown(cli: CommandLine, collector: SentTo) -> None:
+    secrets = "http://me:pass%2Fword@127.0.0.1:{port}/?token=open-sesame"
+    taken = cli.hooks(
+        *("export", str(RECORDED), "--otlp", "--json", "--endpoint", secrets.format(port=collector.port)),
+    )
+    by_variable = cli.hooks(
+        *("export", str(RECORDED), "--otlp", "--json"),
+        environment={"OTEL_EXPORTER_OTLP_ENDPOINT": secrets.format(port=collector.port)},
+    )
+    absent = sent_to(cli, secrets.format(port=9), OTEL_EXPORTER_OTLP_TIMEOUT="1")
+    broken = sent_to(cli, secrets.format(port=99999))
+    no_url = sent_to(cli, "me:pass%2Fword@localhost?token=open-sesame")
+
+    assert [ended.code for ended in (taken, by_variable, absent, broken, no_url)] == [0, 0, 1, 1, 2]
+    assert collector.spans
+    assert taken.document["to"] == by_variable.document["to"] == f"http://***@127.0.0.1:{collector.port}/?***"
+    assert "http://***@127.0.0.1:9/?***" in absent.err
+    said = "".join(ended.out + ended.err for ended in (taken, by_variable, absent, broken, no_url))
+    assert [word for word in ("pass", "sesame") if word in said.replace("passed", "")] == []
+
+
+@pytest.mark.parametrize(
+    "variables", [{"OTEL_RESOURCE_ATTRIBUTES": "garbage"}, {"OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "1"}]
+)
+def test_what_the_sdk_says_of_other_things_is_not_the_reason(cli: CommandLine, variables: dict[str, str]) -> None:
+    ended = sent_to(cli, NOWHERE, OTEL_EXPORTER_OTLP_TIMEOUT="1", **variables)
+
+    assert f"The collector at {NOWHERE} did not take the spans: Connection refused." in ended.err
 
 
 def test_a_protocol_that_is_not_spoken_is_said_before_anything_starts(cli: CommandLine) -> None:
@@ -250,6 +334,54 @@ def test_two_drivers_of_one_run_tell_one_trace(cli: CommandLine, collector: Sent
     assert attributes(by_name(spans)["node step"])["hooks.driver"] == "2"
 
 
+def test_who_goes_on_tells_what_a_person_answered_meanwhile(cli: CommandLine, collector: SentTo) -> None:
+    """Whoever answered has taken the lock for that, and has sent nothing."""
+    cli.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
+    cli.write("gate.yaml", ONE_GATE)
+    begun = cli.hooks("run", "gate.yaml", "--run-id", "gated", "--otlp", "-q")
+    sent = collector.names
+    cli.hooks("approve", "gated")
+    ended = cli.hooks("recover", "gated", "--otlp", "-q")
+
+    assert (begun.code, ended.code) == (4, 0)
+    assert not [name for name in sent if name.startswith("wait")]
+    assert sorted(span.span_id for span in collector.spans) == sorted(ids(told_of(cli, "gated"))), "each once"
+
+
+def test_drivers_of_one_command_wait_once_for_a_collector_that_hangs(cli: CommandLine, collector: SentTo) -> None:
+    """The unsent spans of each run are told all the same."""
+    collector.endless, collector.pause_s = b"x", 0.1
+    cli.write("gate.yaml", ONE_GATE)
+    for run in ("one", "two", "three"):
+        cli.hooks("run", "gate.yaml", "--run-id", run, "-q")
+        cli.hooks("approve", run)
+    ended = cli.hooks("tick", "--all", "--otlp", environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url})
+    collector.endless = b""
+
+    assert ended.code == 0
+    told = [line for line in ended.err.splitlines() if "were not sent (the collector takes too long)" in line]
+    assert len(told) == 3
+    assert not [line for line in told if " 0 spans" in line]
+
+
+def test_what_was_awaited_in_vain_is_not_awaited_again() -> None:
+    let_go, waits = Event(), []
+
+    class Sending(Thread):
+        def join(self, timeout: float | None = None) -> None:
+            waits.append(timeout)
+            super().join(timeout)
+
+    sending = Sending(target=let_go.wait, daemon=True)
+    sending.start()
+    drain = Drain(0.01)
+    drain.wait_for(sending)
+    drain.wait_for(sending)
+    let_go.set()
+
+    assert (waits, drain.is_given_up) == ([0.01], True)
+
+
 def test_what_failed_was_skipped_and_was_tried_again_is_said(cli: CommandLine) -> None:
     cli.write(
         "ends.yaml",
@@ -319,6 +451,17 @@ def test_no_secret_is_told_with_the_content(cli: CommandLine) -> None:
     assert "open-sesame" in content
     assert "open-sesame" not in masked
     assert "[secret WORD]" in masked
+
+
+def test_no_secret_is_told_in_a_message_that_is_json(cli: CommandLine) -> None:
+    """A message is written as JSON in a span; what it holds may be JSON already."""
+    word = 'o"pen\\sesamé'
+    prompt = json.dumps({"word": word})
+    cli.hooks("run", "greeting.yaml", "--run-id", "told", "-p", f"name={prompt}")
+    masked = cli.hooks("export", "told", "--otlp", "--content", "--mask", "WORD", environment={"WORD": word}).out
+
+    assert "[secret WORD]" in masked
+    assert [part for part in ("o\\", "pen\\", "sesam") if part in masked] == []
 
 
 def test_a_damaged_run_is_told_as_far_as_it_goes_and_refused(cli: CommandLine) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import threading
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -39,6 +40,12 @@ class SentTo:
 
     port: int
     status: int = 200
+    location: str | None = None
+    body: bytes = b""
+    endless: bytes = b""
+    """What is sent again and again after the body, until whoever asked has had enough."""
+    pause_s: float = 0
+    """Between two of these."""
     spans: list[SentSpan] = field(default_factory=list)
     resources: list[Mapping[str, Any]] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
@@ -121,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         if self.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
-        if sent.status == 200 and self.path == "/v1/traces":
+        if sent.status == 200 and self.path.partition("?")[0] == "/v1/traces":
             request = ExportTraceServiceRequest.FromString(body)
             with sent.came:
                 sent.headers.append({name.lower(): text for name, text in self.headers.items()})
@@ -132,6 +139,14 @@ class _Handler(BaseHTTPRequestHandler):
             with sent.came:
                 sent.refused += 1
                 sent.came.notify_all()
-        self.send_response(sent.status if self.path == "/v1/traces" else 404)
-        self.send_header("content-length", "0")
+        self.send_response(sent.status if self.path.partition("?")[0] == "/v1/traces" else 404)
+        if sent.location is not None:
+            self.send_header("location", sent.location)
+        if not sent.endless:
+            self.send_header("content-length", str(len(sent.body)))
         self.end_headers()
+        self.wfile.write(sent.body)
+        with suppress(OSError):
+            while sent.endless:
+                self.wfile.write(sent.endless)
+                time.sleep(sent.pause_s)

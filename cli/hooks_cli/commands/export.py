@@ -47,6 +47,8 @@ def export(
     if not otlp and (endpoint is not None or content or follow):
         option = "--endpoint" if endpoint is not None else "--content" if content else "--follow"
         raise UsageError(f"{option} is for spans.", fix=f"hooks export --otlp {option} …")
+    if output == "":
+        raise UsageError("-o '': this is no name of a file.", fix="Name a file, or leave `-o` out.")
     meant = partial(is_young, oldest=oldest_ms(since, every=every))
     directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
     if not otlp:

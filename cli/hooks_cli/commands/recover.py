@@ -14,7 +14,7 @@ from hooks.runtime.reading import read_run
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.changed_file import warn_of_changed_file
-from hooks_cli.collecting import Otlp
+from hooks_cli.collecting import Otlp, drain_for
 from hooks_cli.deadline import Deadline
 from hooks_cli.failures import error_document, error_text
 from hooks_cli.later_hooks import hooks_of_flags, later_hooks
@@ -64,7 +64,7 @@ def recover(
     is left alone and its code returned. What a single RUN comes to goes to stdout, as of `hooks run`. --all means every
     run that is not finished; those with nothing due, and those with work that nobody performs here, are only looked at.
     """
-    accepted = accepted_codes(accept)
+    accepted, drain = accepted_codes(accept), drain_for(otlp)
     tells_idle = not (quiet and every)
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
     of_flags = hooks_of_flags(hooks)
@@ -79,7 +79,7 @@ def recover(
             if tells_idle and not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)
-            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, drain=drain)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         is_one = not every and len(directories) == 1

@@ -16,7 +16,7 @@ from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.rerunning import plan_rerun, start_rerun
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
-from hooks_cli.collecting import Otlp
+from hooks_cli.collecting import Otlp, drain_for
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import hooks_of_flags
@@ -101,7 +101,7 @@ def rerun(
             say(f"  taken over from {origin.run_id}: {', '.join(each['node'] for each in taken) or 'nothing'}")
         for warning in warnings(taken):
             say(warning)
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, drain=drain_for(otlp))
     return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted), {"taken_over": taken})
 
 

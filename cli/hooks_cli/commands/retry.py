@@ -10,7 +10,7 @@ from hooks.runtime.runs import reopen_run
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory, find_run
 from hooks_cli.changed_file import warn_of_changed_file
-from hooks_cli.collecting import Otlp
+from hooks_cli.collecting import Otlp, drain_for
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import hooks_of_flags, later_hooks
 from hooks_cli.moving import Manner, move, move_each
@@ -52,7 +52,7 @@ def retry(
     What has succeeded stays, and no effect that was done is done again. Hooks and gates are asked anew,
     also those configured since, where the run was begun, and those of --hooks.
     """
-    accepted = accepted_codes(accept)
+    accepted, drain = accepted_codes(accept), drain_for(otlp)
     of_flags = hooks_of_flags(hooks)
     directory = find_run(runs_directory(runs_dir), run)
     nodes = [meant_to_retry(read_run(directory), node)] if node is not None else []
@@ -70,7 +70,7 @@ def retry(
             if not as_json:
                 say(opened.run_id)
             warn_of_changed_file(opened)
-            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
+            return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, drain=drain)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         manner = Manner("hooks.retry/1", as_json, deadline, accepted, prints_output=True)

@@ -15,7 +15,7 @@ from hooks.errors import UsageError
 from hooks.runtime.runs import DEFAULT_GRACE_MS, start_run
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.collecting import Otlp
+from hooks_cli.collecting import Otlp, drain_for
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import hooks_of_flags, later_hooks
@@ -129,7 +129,7 @@ def run(
         ) as opened,
     ):
         say(opened.run_id)
-        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
+        report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, drain=drain_for(otlp))
     return finish(report, Manner("hooks.run/1", as_json, deadline, accepted))
 
 

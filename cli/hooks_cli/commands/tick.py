@@ -6,7 +6,7 @@ from hooks.runtime.driving import RunReport
 from hooks.runtime.performers import require_performers
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
-from hooks_cli.collecting import Otlp
+from hooks_cli.collecting import Otlp, drain_for
 from hooks_cli.deadline import Deadline
 from hooks_cli.later_hooks import later_hooks
 from hooks_cli.moving import Manner, move, move_each, unless_idle
@@ -41,12 +41,12 @@ def tick(
     (a program does, or a package that is not installed), are only looked at. With -q nothing is said of
     runs in which nothing happened, which makes `hooks tick --all -q` fit for cron.
     """
-    accepted = accepted_codes(accept)
+    accepted, drain = accepted_codes(accept), drain_for(otlp)
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
 
     def one_pass(directory: RunDirectory) -> RunReport:
         with open_existing(directory, hook_entries=later_hooks(directory), admit=require_performers) as opened:
-            return move(opened, deadline, quiet=True, one_pass=True, otlp=otlp)
+            return move(opened, deadline, quiet=True, one_pass=True, drain=drain)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
         manner = Manner("hooks.tick/1", as_json, deadline, accepted, tells_idle=not (quiet and every))

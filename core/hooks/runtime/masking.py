@@ -44,11 +44,12 @@ class Sought:
 def values_to_mask(definition: Workflow, also: Sequence[str], environ: Mapping[str, str]) -> Sought:
     """The secrets that the steps of a workflow name, the keys of its agents, and the variables named in `also`.
 
-    Raises UsageError for one of `also` that is not set: it was named to be found.
+    Raises UsageError for one of `also` that is not set, or empty: it was named to be found.
     """
     for name in also:
-        if name not in environ:
-            raise UsageError(f"--mask {name}: there is no such variable.", fix=f"Set {name} for this command.")
+        if not environ.get(name):
+            wrong = "that variable is empty" if name in environ else "there is no such variable"
+            raise UsageError(f"--mask {name}: {wrong}.", fix=f"Set {name} for this command.")
     names = sorted({*named_secrets(definition), *also})
     values = {name: environ[name] for name in names if environ.get(name)}
     return Sought(values, tuple(name for name in names if name not in values), short_names(values))

@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import takewhile
 from types import TracebackType
 from typing import Self
 
-from hooks.errors import HooksError, message_of
+from hooks.errors import HooksError, SpansRejectedError, message_of
 from hooks.events.envelope import Event
+from hooks.events.payloads import (
+    ActivityRunning,
+    AttemptCreated,
+    EffectAttempted,
+    GenerationStarted,
+    ResumeStarted,
+    RunStarted,
+)
 from hooks.runtime.reading import definition_of, read_events
 from hooks.secrets import Masker
 from hooks.storage.log_reader import LogReader
@@ -24,7 +33,6 @@ from hooks.telemetry.spans import Span
 _LOOK_S = 0.2
 """How often the log of a driver is looked at."""
 _DRAIN_S = 5.0
-"""How long a driver that is done waits for its spans to be sent."""
 _MOST_UNSENT = 20_000
 """How many spans are kept for a collector that is not there."""
 
@@ -70,16 +78,51 @@ class RunTelling:
             self._receive(event)
 
 
+def end_of_last_drive(events: Iterable[Event]) -> int:
+    """The seq with which the last driver ended that began any work; 0 if none has.
+
+    Who takes the lock only to grant what a person asked for (an answer at a gate, a settled effect) announces itself as
+    a driver does, and sends no spans: what ended by it is for the next one to send.
+    """
+    end = last = 0
+    has_begun_work = False
+    for event in events:
+        match event.payload:
+            case ResumeStarted():
+                end, has_begun_work = last if has_begun_work else end, False
+            case RunStarted() | AttemptCreated() | ActivityRunning() | EffectAttempted() | GenerationStarted():
+                has_begun_work = True
+        last = event.seq
+    return last if has_begun_work else end
+
+
+class Drain:
+    """How long drivers of one command that are done wait for their spans to be sent: once in vain, and not again."""
+
+    def __init__(self, patience_s: float = _DRAIN_S) -> None:
+        self._patience_s = patience_s
+        self.is_given_up = False
+
+    def wait_for(self, sending: threading.Thread) -> None:
+        if not self.is_given_up:
+            sending.join(self._patience_s)
+            self.is_given_up = sending.is_alive()
+
+
 class LiveTelling:
     """Sends what ends while a run is driven in this process; entered before, left after.
 
     Nothing it meets reaches the driver: at the end `failure` says what was not sent, and why.
     """
 
-    def __init__(self, directory: RunDirectory, secrets: Mapping[str, str], *, after: int) -> None:
-        """Spans that ended with event `after` or before are another driver's to send."""
+    def __init__(self, directory: RunDirectory, secrets: Mapping[str, str], drain: Drain, *, opened_at: int) -> None:
+        """`opened_at`: the last event there was before this driver; what ended by an earlier driver is that one's to
+        send."""
         self._directory = directory
-        self._after = after
+        self._opened_at = opened_at
+        self._drain = drain
+        self._may_send = True
+        self._is_sending = False
         self._telling = RunTelling(directory, secrets=secrets)
         self._reader = LogReader(directory.log)
         self._collector = Collector()
@@ -96,8 +139,12 @@ class LiveTelling:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # Where nothing is awaited any more, only what is left to send is still counted, which is local.
+        self._may_send = not self._drain.is_given_up
         self._is_over.set()
-        self._thread.join(_DRAIN_S)
+        self._drain.wait_for(self._thread)
+        if not self._may_send and not self._is_sending:
+            self._thread.join(_DRAIN_S)
         if self._thread.is_alive():
             self._collector.close()
 
@@ -115,25 +162,35 @@ class LiveTelling:
 
     def _tell(self) -> None:
         try:
+            before = takewhile(lambda event: event.seq <= self._opened_at, read_events(self._directory))
+            after = end_of_last_drive(before) if self._opened_at else 0
             is_last = False
             while not is_last:
                 # Asked before the reading: what was written before the end is then read after it.
                 is_last = self._is_over.wait(_LOOK_S)
-                self._unsent += self._telling.spans(self._reader.stream(), after=self._after)
+                self._unsent += self._telling.spans(self._reader.stream(), after=after)
                 self._send(self._collector)
         except Exception as error:  # noqa: BLE001 - whatever it is, the run has nothing to do with it
             self._reason = message_of(error)
 
     def _send(self, sink: SpanSink) -> None:
-        if not self._unsent:
+        if not self._unsent or not self._may_send:
             return
+        self._is_sending = True
         try:
             sink.send(self._unsent)
+        except SpansRejectedError as error:  # sent again they would be rejected again
+            self._reason = error.message
+            self._dropped += error.count
+            self._unsent.clear()
         except HooksError as error:
             self._reason = error.message
             excess = max(0, len(self._unsent) - _MOST_UNSENT)
             self._dropped += excess
             del self._unsent[:excess]
         else:
-            self._reason = None
+            if not self._dropped:
+                self._reason = None
             self._unsent.clear()
+        finally:
+            self._is_sending = False

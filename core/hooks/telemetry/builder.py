@@ -413,7 +413,7 @@ class SpanBuilder:
             return
         call.attributes |= generative.response_attributes(payload)
         if self._content and payload.text is not None:
-            text = self._resolve(payload.text)
+            text = self._said_text(payload.text)
             call.attributes[generative.OUTPUT_MESSAGES] = generative.answer(text, payload.finish_reason)
             if payload.draw in attempt.turns and call.attributes["hooks.generation.purpose"] == "draw":
                 *before, (prompt, _) = attempt.turns[payload.draw]
@@ -442,13 +442,18 @@ class SpanBuilder:
                 attempt.turns[started.draw] = (*before, (started.prompt, None))
             else:
                 before = ()
-            turns = [(self._resolve(prompt), self._resolve(answer)) for prompt, answer in before]
-            attributes[generative.INPUT_MESSAGES] = generative.messages(turns, self._resolve(started.prompt))
+            turns = [(self._said_text(prompt), self._said_text(answer)) for prompt, answer in before]
+            attributes[generative.INPUT_MESSAGES] = generative.messages(turns, self._said_text(started.prompt))
         attempt.calls[started.generation_id] += 1
         named = span_id(self._run_id, started.generation_id, attempt.calls[started.generation_id])
         model = attributes.get("gen_ai.request.model")
         name = "chat" if model is None else f"chat {model}"
         return _Open(named, attempt.span.span_id, name, at, attributes, kind="client")
+
+    def _said_text(self, reference: Any) -> Any:
+        """What a message holds. Masked before it is written as JSON: a text that is JSON is then escaped once more."""
+        text = self._resolve(reference)
+        return self._mask(text) if isinstance(text, str) else text
 
     def _execution_event(
         self,

@@ -16,13 +16,14 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from urllib.parse import quote, unquote
 
 import orjson
 
-from hooks.errors import CollectorError, UsageError
+from hooks.errors import CollectorError, SpansRejectedError, UsageError
+from hooks.telemetry.collector_answers import CollectorAnswers
 from hooks.telemetry.generative import SCHEMA_URL
 from hooks.telemetry.spans import Span
 
@@ -37,6 +38,7 @@ _SERVICE = "hooks"
 _BATCH = 512
 """How many spans go into one message, as in the SDK's own processor."""
 _REASONS = (
+    re.compile(r"(it answered .*)"),
     re.compile(r"\[Errno -?\d+\] ([^'\")]+)"),
     re.compile(r"(code: \d.*)", re.DOTALL),
     re.compile(r"Transient error (.*) encountered while", re.DOTALL),
@@ -100,30 +102,53 @@ class Collector:
                 fix="Name the collector's HTTP endpoint (often port 4318) and unset that variable.",
             )
         if endpoint is not None and not endpoint.startswith(("http://", "https://")):
-            raise UsageError(f"--endpoint {endpoint}: this is no URL.", fix="--endpoint http://localhost:4318")
+            raise UsageError(
+                f"--endpoint {_without_credentials(endpoint)}: this is no URL.", fix="--endpoint http://localhost:4318"
+            )
+        url, told = _place(endpoint)
+        self.endpoint = _without_credentials(told)
+        self._secrets = _credentials(told)
+        self._answers = CollectorAnswers()
+        self._complaints: list[str] = []
         try:
-            self._exporter = OTLPSpanExporter(endpoint=None if endpoint is None else _traces_url(endpoint))
+            self._exporter = OTLPSpanExporter(endpoint=url, session=self._answers.session())
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"The OTEL_EXPORTER_OTLP_* variables cannot be used: {error}.", fix="Correct or unset them."
             ) from error
-        self._complaints: Sequence[str] = ()
-        self.endpoint = endpoint or next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), _LOCAL)
 
     def send(self, spans: Sequence[Span]) -> None:
+        """Raises SpansRejectedError once all was sent and some of it was taken, which is not to be sent again."""
         from opentelemetry.sdk.trace.export import SpanExportResult
 
+        rejected, words = 0, ""
         for batch in _batches(spans):
+            prepared = _for_sdk(batch)
+            self._answers.forget()
+            self._complaints = []
             with _heard_complaints() as self._complaints:
-                result = self._exporter.export(_for_sdk(batch))
-            if result is not SpanExportResult.SUCCESS:
-                raise CollectorError(self.endpoint, _reason(self._complaints))
-            self._complaints = ()
+                try:
+                    is_taken = self._exporter.export(prepared) is SpanExportResult.SUCCESS
+                except OSError as error:  # as those of requests are; older exporters let them through
+                    is_taken = False
+                    self._complaints.append(str(error))
+            if self._answers.refusal is not None or not is_taken:
+                raise CollectorError(self.endpoint, self._answers.refusal or self.trouble or "no reason was given")
+            rejected += self._answers.rejected
+            words = words or self._answers.words
+        if rejected:
+            raise SpansRejectedError(self.endpoint, rejected, self._masked(words))
 
     @property
     def trouble(self) -> str | None:
         """What went wrong so far with what is being sent; None if nothing did. The SDK tries for a while by itself."""
-        return _reason(self._complaints) if self._complaints else None
+        troubles = [*self._answers.troubles, *self._complaints]
+        return self._masked(_reason(troubles)) if troubles else None
+
+    def _masked(self, words: str) -> str:
+        for secret in self._secrets:
+            words = words.replace(secret, _HIDDEN)
+        return words
 
     def close(self) -> None:
         """Give up what is being sent, from another thread as well."""
@@ -132,10 +157,37 @@ class Collector:
 
 
 _LOCAL = "http://localhost:4318"
+_HIDDEN = "***"
+_SHORTEST_HIDDEN = 4
+"""Characters; what is shorter is found in innocent words."""
 
 
-def _traces_url(endpoint: str) -> str:
-    return endpoint if endpoint.rstrip("/").endswith(_TRACES_PATH) else endpoint.rstrip("/") + _TRACES_PATH
+def _place(endpoint: str | None) -> tuple[str, str]:
+    """Where spans go, and where that was said to be: by `endpoint`, else by the variables."""
+    for_traces, for_all = (os.environ.get(name) for name in ENDPOINTS)
+    if endpoint is None and for_traces:
+        return for_traces, for_traces
+    told = endpoint or for_all or _LOCAL
+    address, mark, query = told.partition("?")
+    address = address.rstrip("/")
+    return (address if address.endswith(_TRACES_PATH) else address + _TRACES_PATH) + mark + query, told
+
+
+def _without_credentials(endpoint: str) -> str:
+    """The endpoint as it may be shown: not who logs in there with what, and no query, which may be a token."""
+    address, mark, _ = endpoint.partition("?")
+    scheme, slashes, rest = address.rpartition("://")
+    _, at, host = rest.rpartition("@")
+    return f"{scheme}{slashes}{_HIDDEN * bool(at)}{at}{host}{mark}{_HIDDEN * bool(mark)}"
+
+
+def _credentials(endpoint: str) -> list[str]:
+    """What of the endpoint must not be shown, as it is and as URLs write it; the longest first."""
+    address, _, query = endpoint.partition("?")
+    who = address.rpartition("://")[2].rpartition("@")[0]
+    parts = {query, who, who.partition(":")[2], *(pair.partition("=")[2] for pair in query.split("&"))}
+    written = parts | {unquote(part) for part in parts} | {quote(part, safe="=&") for part in parts}
+    return sorted((part for part in written if len(part) >= _SHORTEST_HIDDEN), key=len, reverse=True)
 
 
 @contextmanager
@@ -155,16 +207,12 @@ def _heard_complaints() -> Iterator[list[str]]:
 
 
 def _reason(complaints: Sequence[str]) -> str:
-    """The first thing that went wrong, without the words around it."""
-    complaint = next(iter(complaints), "no reason was given")
-    found = next(filter(None, (reason.search(complaint) for reason in _REASONS)), None)
-    return complaint if found is None else _with_its_number(found[1])
-
-
-def _with_its_number(reason: str) -> str:
-    """Of an answer that it means to try again after, the SDK tells the phrase alone."""
-    number = next((status.value for status in HTTPStatus if status.phrase == reason), None)
-    return reason if number is None else f"it answered {number} {reason}"
+    """The first thing that went wrong, without the words around it; not what the SDK has to say of other things."""
+    for complaint in complaints:
+        found = next(filter(None, (reason.search(complaint) for reason in _REASONS)), None)
+        if found is not None:
+            return found[1]
+    return complaints[-1]
 
 
 def _batches(spans: Sequence[Span]) -> Iterator[list[Span]]:
