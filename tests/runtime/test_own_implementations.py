@@ -152,7 +152,8 @@ def test_a_loop_that_is_asked_for_twice_at_once_is_an_error_of_the_step_and_ends
     assert run.status == status
     assert len(run.all(events.SamplingLoopStarted)) == 1
     assert len(stuck.asked) <= 2
-    said = run.all(events.EffectSettled if repeatable else events.ComponentFailed)[0].error
+    ended: list[Any] = run.all(events.EffectSettled if repeatable else events.ComponentFailed)
+    said = ended[0].error
     assert said is not None
     assert said.error_code == "UsageError"
     assert "`sample` was called while it is at work" in said.error_message

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from hooks.errors import CorruptRunError, StorageError
 from hooks.events.payloads import NodeReference, Value
+from hooks.jsonio import require
 from hooks.storage.durable_files import Durability, read_bytes, rename, storage_error, sync_directory, write_new_file
 
 _SUFFIX = ".json"
@@ -67,7 +68,13 @@ _decode = msgspec.json.Decoder(Request).decode
 
 
 def put_request(inbox: Path, request: Request, durability: Durability) -> Path:
-    """Drop a request; durable on return. Its file is named by its id, which must sort by time."""
+    """Drop a request; durable on return. Its file is named by its id, which must sort by time.
+
+    Raises UsageError for what JSON cannot carry.
+    """
+    for name in request.__struct_fields__:
+        if not isinstance(value := getattr(request, name), Struct):
+            require(name, value)
     temporary = inbox / f".{request.id}.tmp"
     target = inbox / f"{request.id}{_SUFFIX}"
     try:
