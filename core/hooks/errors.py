@@ -172,9 +172,12 @@ class CorruptRunError(HooksError):
 
     exit_code = 9
 
-    def __init__(self, message: str, *, file: str, line: int | None = None, byte: int | None = None) -> None:
+    def __init__(
+        self, message: str, *, file: str, line: int | None = None, byte: int | None = None, fix: str | None = None
+    ) -> None:
         where = file + (f", line {line}" if line is not None else "") + (f", byte {byte}" if byte is not None else "")
-        super().__init__(f"{where}: {message}", fix="Restore the run directory from a backup; nothing was changed.")
+        fix = fix or "Restore the run directory from a backup; nothing was changed."
+        super().__init__(f"{where}: {message}", fix=fix)
         self.reason = message
         self.file = file
         self.line = line

@@ -32,10 +32,12 @@ from hooks_cli.render.replay import (
 )
 from hooks_cli.render.streams import emit, emit_json
 from hooks_cli.selection import select
+from hooks_cli.tidy_end import tidy_end
 
 BLOCKED = 3
 
 
+@tidy_end()
 def replay(
     runs: RunWords = None,
     hooks: Annotated[
