@@ -11,6 +11,7 @@
     ├── NotFoundError (7)         no such run or node, or several
     ├── RefusedError (7)          the run has answered a request, and the answer is no
     ├── QueuedError (8)           nobody has answered a request yet; it is durable
+    ├── LoopEndedError (8)        a hook, or other Python of others, has ended what ran beside it
     ├── InDoubtError (10)         only a person can say what became of an effect
     ├── CorruptRunError (9)       the log or a file beside it is not what was written
     └── StorageError (74)         the disk said no
@@ -165,6 +166,18 @@ class QueuedError(HooksError):
     """The request is durable and nobody has answered it yet; the run's driver will."""
 
     exit_code = 8
+
+
+class LoopEndedError(HooksError):
+    """Python of others has cancelled what ran beside it in the event loop; the log has all that was done."""
+
+    exit_code = 8
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A hook, an agent or an executor in Python has cancelled tasks that are not its own, and so this command.",
+            fix="Have it cancel only what it has started; a run that was under way goes on with `hooks recover`.",
+        )
 
 
 class CorruptRunError(HooksError):

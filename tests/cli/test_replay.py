@@ -218,3 +218,25 @@ def test_a_replay_that_is_ended_leaves_no_scratch_and_dies_by_the_signal(notes: 
     assert replay.returncode == -signal.SIGTERM
     assert before != []
     assert list(scratch.iterdir()) == []
+
+
+COUNTING = """\
+from hooks import block
+
+asked = 0
+
+
+def policy(payload):
+    global asked
+    asked += 1
+    return block(f"asked {asked} times")
+"""
+
+
+def test_what_a_policy_keeps_in_its_module_is_of_one_run(notes: CommandLine) -> None:
+    notes.write("counting.py", COUNTING)
+    notes.write("counting.yaml", "hooks: [{name: counts, on: component_pre_execute, python: './counting.py:policy'}]\n")
+    replayed = notes.hooks("replay", "one", "two", "--hooks", "counting.yaml").out.splitlines()
+
+    said = [line.rpartition("counts: ")[2] for line in replayed if "counts: asked" in line]
+    assert said == ["asked 1 times", "asked 2 times"] * 2

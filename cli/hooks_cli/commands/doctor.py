@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +15,7 @@ from hooks.events.payloads import HookSetMember
 from hooks.pipeline.inspection import file_faults, member_faults
 from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import RunDirectory, list_runs
+from hooks_cli.hosting import run_hosting
 from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.policies import declared_policies, loading_faults
 from hooks_cli.render.streams import emit, emit_json
@@ -50,7 +50,7 @@ def _of_declared(files: list[str] | list[None], hooks: list[Path]) -> Iterator[d
             continue
         in_files = [(member, fault) for member in policies.members for fault in file_faults(_entry(member))]
         without_file = {id(member) for member, _ in in_files}
-        in_loading = [each for each in asyncio.run(loading_faults(policies)) if id(each[0]) not in without_file]
+        in_loading = [each for each in run_hosting(loading_faults(policies)) if id(each[0]) not in without_file]
         for member, fault in [*in_files, *in_loading]:
             where = (member.name, member.declared_in, fault)
             if where not in told:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from hooks.runtime.replaying import Backtested, backtest_run, replay_run
 from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
-from hooks_cli.hosting import hosting_python
+from hooks_cli.hosting import run_hosting
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, duration_ms, runs_directory
 from hooks_cli.render.counting import Counting
 from hooks_cli.render.documents import now_ms
@@ -145,5 +144,4 @@ def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bo
 
 
 def _one(directory: RunDirectory, members: list[HookSetMember]) -> Backtested:
-    with hosting_python():
-        return asyncio.run(backtest_run(directory, members))
+    return run_hosting(backtest_run(directory, members))
