@@ -10,7 +10,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -196,16 +196,20 @@ def exit_codes() -> str:
 def workflow_files() -> str:
     every = sorted({key for keys in NODE_KEYS.values() for key in _spellings(keys.supported)})
     types = list(NODE_TYPES)
-    matrix = [[f"`{key}`", *("yes" if key in NODE_KEYS[kind].supported else "" for kind in types)] for key in every]
+    matrix = [
+        [f"`{key}`", *("yes" if key in NODE_KEYS[kind].supported else "" for kind in types), EVERY_KEY.meaning(key)]
+        for key in every
+    ]
     return _joined(
         [
             "# Workflow files",
             "## Keys of a node",
             "The type is told by " + ", ".join(f"`{key}` ({kind})" for kind, key in NODE_TYPES.items() if key) + ", "
             "else by `type`. A duration is written `90s`, `15m` or `2h`, or in milliseconds under the key with `_ms`.",
-            _table(["key", *types], matrix),
+            _table(["key", *types, "meaning"], matrix),
             "## Keys of what a workflow and a config are made of",
             _table(["of", "keys"], [[keys.what, _listed(_spellings(keys.supported))] for keys in _other_keys()]),
+            *(_meanings(keys) for keys in _other_keys() if isinstance(keys.supported, Mapping)),
             "## Executors",
             "What their outcomes mean is told in [Effects and recovery](../effects.md#the-outcome-of-an-effect).",
             *(_executor(name) for name in _EXECUTORS),
@@ -221,6 +225,11 @@ def _other_keys() -> list[Keys]:
     mappings = [each for value in declared if isinstance(value, dict) for each in value.values()]
     found = {each.what: each for each in (*declared, *mappings) if isinstance(each, Keys)}
     return [found[what] for what in sorted(found.keys() - told, key=lambda what: what.replace("`", ""))]
+
+
+def _meanings(keys: Keys) -> str:
+    rows = [[f"`{key}`", keys.meaning(key)] for key in _spellings(keys.supported)]
+    return _joined([f"### The keys of {keys.what}", _table(["key", "meaning"], rows)])
 
 
 def _executor(name: str) -> str:

@@ -2,7 +2,7 @@
 
 Two conventions make a document readable by a person and by this file:
 
-- a paragraph that ends in `` `NAME`: `` names the file that the fence below it is, a program if it begins with `#!`;
+- a paragraph that ends in `` `NAME`: `` names the file that the fence below it is; its reader makes it a program;
 - a ```console fence is a session: `$ ` begins a command, `# exit 3` at its end is its exit code where that is not 0,
   and the lines below it are what it prints, to stdout and stderr.
 
@@ -94,8 +94,9 @@ class Reader:
         programs = directory / "bin"
         self.directory.mkdir()
         programs.mkdir()
-        write_file(programs / "hooks", f'#!/bin/sh\nexec {sys.executable} -m hooks_cli "$@"\n')
-        write_file(programs / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+        for name, words in (("hooks", "-m hooks_cli "), ("python", "")):
+            write_file(programs / name, f'#!/bin/sh\nexec {sys.executable} {words}"$@"\n')
+            (programs / name).chmod(0o755)
         environment = CommandLine(self.directory).environment
         del environment["HOOKS_RUNS_DIR"]
         self.environment = {**environment, "PATH": f"{programs}:{environment['PATH']}"}
@@ -134,8 +135,6 @@ class Reader:
 def write_file(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
-    if text.startswith("#!"):
-        path.chmod(0o755)
 
 
 def is_as_told(told: str, output: str) -> bool:

@@ -27,7 +27,7 @@ class Reply:
     timeout: str
 
 
-def answer(run: str, node: str | None, reply: Reply, *, runs_dir: Path | None, as_json: bool) -> int:
+def answer(run: str, node: str | None, reply: Reply, *, runs_dir: Path | None, quiet: bool, as_json: bool) -> int:
     """Answer the gate of `run` that `node` means, or its only one; durable when this returns. Exit code 0.
 
     Raises NotFoundError for no gate or several, RefusedError with what became of one that is not open any more.
@@ -43,7 +43,9 @@ def answer(run: str, node: str | None, reply: Reply, *, runs_dir: Path | None, a
     word = answer_word(reply.approved)
     facts = {"gate": place_of_gate(gate), "wait_id": gate.wait_id, "answer": word, "by": by}
     what = f"{place_of_gate(gate)} of {view.run_id} is {word}."
-    return tell_granted(report.view, what, facts, schema=f"hooks.{_VERB[reply.approved]}/1", as_json=as_json)
+    return tell_granted(
+        report.view, what, facts, schema=f"hooks.{_VERB[reply.approved]}/1", quiet=quiet, as_json=as_json
+    )
 
 
 _VERB = {True: "approve", False: "reject"}

@@ -21,6 +21,7 @@ from hooks.events.payloads import (
     EffectAttempted,
     EffectSettled,
     ReconcileResult,
+    WaitClosed,
     WaitCreated,
     WaitDeadlineExceeded,
     WaitResolved,
@@ -56,7 +57,7 @@ def attempt_documents(view: RunView, activities: Iterable[ActivityState]) -> lis
 
 
 def answer_documents(view: RunView, name: str) -> list[Document]:
-    """How the gates at the place of this name were answered, in order."""
+    """How the gates at the place of this name were answered or closed, in order, and what they asked."""
     gates: dict[str, WaitCreated] = {}
     answers: list[Document] = []
     for event in read_events(view.directory):
@@ -65,17 +66,20 @@ def answer_documents(view: RunView, name: str) -> list[Document]:
                 if name_in_id(gate.work_activity_id or gate.activity_id).partition("[")[0] == name.partition("[")[0]:
                     gates[gate.wait_id] = gate
             case WaitResolved(wait_id=wait_id) as answer if wait_id in gates:
-                document = _answer(gates[wait_id], approved=answer.approved, at=answer.answered_at)
+                document = _answer(view, gates[wait_id], answer.approved, at=answer.answered_at)
                 answers.append({**document, "by": answer.by, "comment": answer.comment})
             case WaitDeadlineExceeded(wait_id=wait_id, approved=approved) if wait_id in gates:
-                answers.append(_answer(gates[wait_id], approved=approved, at=event.timestamp))
+                answers.append(_answer(view, gates[wait_id], approved, at=event.timestamp))
+            case WaitClosed(wait_id=wait_id, reason=reason) if wait_id in gates:
+                document = _answer(view, gates[wait_id], None, at=event.timestamp)
+                answers.append({**document, "closed_because": reason})
             case _:
                 pass
     return answers
 
 
-def _answer(gate: WaitCreated, *, approved: bool, at: int) -> Document:
-    """The answer that silence was, at the deadline; of a person it has more."""
+def _answer(view: RunView, gate: WaitCreated, approved: bool | None, *, at: int) -> Document:
+    """The answer that silence was, at the deadline, or None; of a person it has more."""
     return {
         "gate": name_in_id(gate.work_activity_id or gate.activity_id),
         "stage": gate.stage,
@@ -83,6 +87,8 @@ def _answer(gate: WaitCreated, *, approved: bool, at: int) -> Document:
         "by": None,
         "comment": "",
         "at": iso_time(at),
+        "closed_because": None,
+        "prompt": view.blobs.resolve(gate.prompt),
         "digest": gate.digest,
     }
 
@@ -116,13 +122,14 @@ def _note(view: RunView, document: Document, payload: AttemptPayload, at: int) -
                 "epoch": permitted.epoch,
                 "outcome": None,
                 "settled_by": None,
+                "reason": None,
             }
             _given_by_sidecar(view, document, permitted)
         case EffectSettled(outcome=outcome):
             document["effect"] = {**(document["effect"] or {}), "outcome": outcome}
         case ReconcileResult() as found:
-            by = found.by or found.reason
-            document["effect"] = {**(document["effect"] or {}), "outcome": found.outcome, "settled_by": by}
+            said = {"outcome": found.outcome, "settled_by": found.by, "reason": found.reason}
+            document["effect"] = {**(document["effect"] or {}), **said}
         case ClosingPayload():
             document["ended_at"], document["ended"] = iso_time(at), _ended(payload)
             document["error"] = error_document(getattr(payload, "error", None))

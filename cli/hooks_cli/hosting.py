@@ -21,7 +21,8 @@ T = TypeVar("T")
 @contextmanager
 def hosting_python() -> Iterator[None]:
     """Entered, what people have written may be called."""
-    with stdout_kept_for_results(), _kept_alive():
+    _keep_alive()
+    with stdout_kept_for_results():
         yield
 
 
@@ -31,9 +32,12 @@ def run_hosting(work: Coroutine[Any, Any, T]) -> T:
         return run_to_end(runner.run, runner.get_loop().create_task(work))
 
 
-@contextmanager
-def _kept_alive() -> Iterator[None]:
-    """`os._exit` is `sys.exit` in this process, which fails whoever called it; a child of a fork ends by it as ever."""
+def _keep_alive() -> None:
+    """From here on `os._exit` is `sys.exit` in this process, which fails whoever called it.
+
+    For good: what they have left to be called at exit must not end us with another code either. A child that somebody
+    forks ends by it as ever.
+    """
     end, here = os._exit, os.getpid()
 
     def refuse_to_end(status: int) -> NoReturn:
@@ -41,8 +45,5 @@ def _kept_alive() -> Iterator[None]:
             end(status)
         raise SystemExit(f"os._exit({status})")
 
-    setattr(os, "_exit", refuse_to_end)  # noqa: B010 - a type checker would not have it assigned
-    try:
-        yield
-    finally:
-        setattr(os, "_exit", end)  # noqa: B010
+    if end.__name__ != refuse_to_end.__name__:
+        setattr(os, "_exit", refuse_to_end)  # noqa: B010 - a type checker would not have it assigned

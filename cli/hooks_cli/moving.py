@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from hooks.errors import HooksError, Problem, RunLockedError
 from hooks.runtime.driving import RunReport, drive
 from hooks.runtime.meant import place_of_gate
+from hooks.runtime.performers import missing_performers
 from hooks.runtime.reading import RunView, read_run
 from hooks.runtime.runs import OpenRun
 from hooks.storage.inbox import has_requests
@@ -52,6 +53,10 @@ class Manner:
     """Codes that count as success."""
     tells_idle: bool = True
     """Also of runs in which nothing happened; a cron job has no use for that."""
+    tells_end: bool = True
+    """On stderr, unless the person wants it quiet."""
+    prints_output: bool = False
+    """What the one run came to goes to stdout, as of `hooks run`."""
 
     def code(self, code: int) -> int:
         return 0 if code in self.accepted else code
@@ -94,16 +99,23 @@ def tell_warning(problem: Problem) -> None:
     say(warning_text(problem))
 
 
-def finish(report: RunReport, manner: Manner) -> int:
-    """Say how the one run of `hooks run` went: its output, or the whole document, on stdout; its exit code."""
+def finish(report: RunReport, manner: Manner, facts: dict[str, Any] | None = None) -> int:
+    """Say how the one run of a command went: its output, or the whole document, on stdout; its exit code.
+
+    `facts` are what the command has to tell besides, in its document.
+    """
     document = end_document(report.view, now_ms())
     if manner.as_json:
-        emit_result({"schema": manner.schema, **document})
+        emit_result({"schema": manner.schema, **document, **(facts or {})})
     else:
-        if report.status.exit_code == 0:
-            emit_result(document["output"])
-        say(end_text(report.view))
+        _tell_end(report, document, with_output=True)
     return _end(report.signal, manner.code(report.status.exit_code), manner.deadline)
+
+
+def _tell_end(report: RunReport, document: dict[str, Any], *, with_output: bool) -> None:
+    if with_output and report.status.exit_code == 0:
+        emit_result(document["output"])
+    say(end_text(report.view))
 
 
 def move_each(directories: Sequence[RunDirectory], go_on: Move, manner: Manner) -> int:
@@ -122,9 +134,10 @@ def move_each(directories: Sequence[RunDirectory], go_on: Move, manner: Manner) 
         except Exception as error:  # noqa: BLE001 - the fault of one run must not keep the others from going on
             documents.append(_report_unmoved(directory, error, manner, alone=len(directories) == 1))
             continue
-        documents.append(end_document(report.view, now_ms()))
-        if not manner.as_json and (manner.tells_idle or _log_size(directory) != size):
-            say(end_text(report.view))
+        document = end_document(report.view, now_ms())
+        documents.append(document)
+        if manner.tells_end and not manner.as_json and (manner.tells_idle or _log_size(directory) != size):
+            _tell_end(report, document, with_output=manner.prints_output)
         stopped_by = report.signal
         if stopped_by is not None:
             break
@@ -135,11 +148,13 @@ def move_each(directories: Sequence[RunDirectory], go_on: Move, manner: Manner) 
 
 
 def unless_idle(go_on: Move) -> Move:
-    """`go_on`, for runs in which something is due; others are only looked at, without taking their lock."""
+    """`go_on`, for runs in which something is due that can be done here; others are only looked at, without taking
+    their lock."""
 
     def look_first(directory: RunDirectory) -> RunReport:
         view = read_run(directory)
-        return RunReport(view) if _is_idle(view) else go_on(directory)
+        is_others = bool(missing_performers(view.definition, view.state))
+        return RunReport(view) if is_others or _is_idle(view) else go_on(directory)
 
     return look_first
 

@@ -100,6 +100,9 @@ RequestTimeout: TypeAlias = Annotated[
     typer.Option("--timeout", metavar="D", help="How long to wait for the run's driver; then exit code 8: queued."),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress on stderr.")]
+Since: TypeAlias = Annotated[
+    str | None, typer.Option("--since", metavar="D", help="With --all: only runs of the last 2h, 30d, …")
+]
 All: TypeAlias = Annotated[bool, typer.Option("--all", help="The runs of the runs dir, as said above.")]
 
 

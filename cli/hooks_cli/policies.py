@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hooks.definition.config import load_config, load_hooks_file
-from hooks.definition.hook_points import HookType
 from hooks.definition.model import HookEntry
 from hooks.errors import UsageError
 from hooks.events.payloads import HookSetMember
 from hooks.pipeline.hook_set import members_as_declared
+from hooks.pipeline.inspection import faults_before_asking
 from hooks.pipeline.pipeline import Pipeline
 from hooks_cli.commands.validate import read_workflow_file
 
@@ -52,19 +52,15 @@ def declared_policies(file: str | None, hooks: Sequence[Path] = ()) -> Policies:
     return Policies(members_as_declared(entries), workflow_id)
 
 
-async def loading_faults(policies: Policies) -> list[tuple[HookSetMember, str]]:
-    """The hooks in Python that cannot be loaded or opened, and why. Loads them, which runs their modules."""
+async def faults_of(policies: Policies) -> list[tuple[HookSetMember, str]]:
+    """The hooks that could not be asked, and why. Loads those in Python, which runs their modules."""
     here = Path.cwd()
     pipeline = policies.pipeline(
         run_id="", run_directory=here, working_directory=here, transcript=here / "events.jsonl"
     )
     await pipeline.open()
     try:
-        listeners = [listener for point in HookType for listener in pipeline.listeners(point)]
-        found = {
-            id(each.member): (each.member, fault) for each in listeners if (fault := pipeline.chain.fault_of(each))
-        }
-        return list(found.values())
+        return faults_before_asking(pipeline, policies.members)
     finally:
         await pipeline.close()
 

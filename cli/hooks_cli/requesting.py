@@ -16,11 +16,11 @@ from hooks_cli.render.streams import emit_json, say
 from hooks_cli.render.text import neutralise
 
 
-def tell_granted(view: RunView, what: str, facts: dict[str, Any], *, schema: str, as_json: bool) -> int:
-    """Say what was granted and what to type next; the exit code, which is that of success."""
+def tell_granted(view: RunView, what: str, facts: dict[str, Any], *, schema: str, quiet: bool, as_json: bool) -> int:
+    """Say what was granted and what to type next, unless `quiet`; the exit code, which is that of success."""
     if as_json:
         emit_json({"schema": schema, **end_document(view, now_ms()), **facts})
-    else:
+    elif not quiet:
         lines = [neutralise(what), *(f"    {command}" for command in next_commands(view))]
         say("\n".join(lines))
     return 0

@@ -10,6 +10,8 @@ from hooks.errors import CorruptRunError, UsageError
 from hooks.storage.log_end import seems_finished
 from hooks.storage.run_directory import RunDirectory, find_run, list_runs
 from hooks_cli.failures import report_failure, worst
+from hooks_cli.options import duration_ms
+from hooks_cli.render.documents import now_ms
 
 _Result = TypeVar("_Result")
 
@@ -37,6 +39,22 @@ def may_be_unfinished(directory: RunDirectory) -> bool:
 
 def any_run(_: RunDirectory) -> bool:
     return True
+
+
+def oldest_ms(since: str | None, *, every: bool) -> int | None:
+    """When the first of the runs that --since means may have begun (ms). Raises UsageError without --all."""
+    since_ms = duration_ms("--since", since)
+    if since_ms is None:
+        return None
+    if not every:
+        raise UsageError("--since chooses among all runs.", fix=f"Say `--all --since {since}`.")
+    return now_ms() - since_ms
+
+
+def is_young(directory: RunDirectory, *, oldest: int | None) -> bool:
+    """Whether a run has begun no earlier than `oldest` (ms), or is too damaged to say."""
+    first = None if oldest is None else directory.first_event()
+    return first is None or oldest is None or first.timestamp >= oldest
 
 
 def one_by_one(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hooks.errors import DefinitionError as DefinitionError
     from hooks.errors import HooksError as HooksError
     from hooks.errors import InDoubtError as InDoubtError
+    from hooks.errors import MissingPerformerError as MissingPerformerError
     from hooks.errors import NotFoundError as NotFoundError
     from hooks.errors import QueuedError as QueuedError
     from hooks.errors import RefusedError as RefusedError
@@ -185,6 +186,7 @@ _DEFINED_IN = {
     "Later": "hooks.executors.base",
     "LookUp": "hooks.executors.base",
     "Message": "hooks.agents.base",
+    "MissingPerformerError": "hooks.errors",
     "NotFoundError": "hooks.errors",
     "OpenRun": "hooks.runtime.runs",
     "Opinion": "hooks.pipeline.verdicts",

@@ -3,6 +3,7 @@
     HooksError
     ├── UsageError (2)            the command's words are off
     │   ├── DefinitionError       a workflow, config or params file has problems; all of them at once
+    │   ├── MissingPerformerError nobody here performs what a run has still to do
     │   └── RunIdTakenError       there is a run of this id already
     ├── CollectorError (1)        what spans are sent to does not take them
     ├── HookBlockedError (3)      PluginViolationError: a hook said no
@@ -98,6 +99,18 @@ class RunIdTakenError(UsageError):
         )
 
 
+class MissingPerformerError(UsageError):
+    """A run has work to do that this process does not know how to do; whoever does goes on with it."""
+
+    def __init__(self, run_id: str, missing: Sequence[str]) -> None:
+        super().__init__(
+            f"Run {run_id} is not moved: nobody here performs {', '.join(missing)}.",
+            fix="Go on with it from the program that does (`recover(…, implementation=…)`), or install the package "
+            "that registers it.",
+            run=run_id,
+        )
+
+
 class CollectorError(HooksError):
     """Spans could not be sent; the run they are of has nothing to do with it."""
 
@@ -181,7 +194,7 @@ class LoopEndedError(HooksError):
 
 
 class CorruptRunError(HooksError):
-    """Bytes of a run that were durable are no longer what was written. Nothing was changed."""
+    """Bytes of a run that were durable are no longer what was written; nothing is done by what is there instead."""
 
     exit_code = 9
 

@@ -70,6 +70,10 @@ def call_directory(attempt: str, call: int) -> str:
     return attempt if call == 1 else f"{attempt}/call-{call}"
 
 
+LOOK_UP_DIRECTORY = "lookup"
+"""Where, in the directory of an attempt, a look-up that is a process leaves its files."""
+
+
 def process_marker(token: str, attempt: AttemptId, call: int = 1) -> str:
     """What the processes of an attempt are found by, those of a later call of its agent by one of their own.
 

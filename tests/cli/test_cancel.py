@@ -115,6 +115,22 @@ def test_one_node_is_cancelled_and_counts_as_failed_for_the_run(cli: CommandLine
     assert cli.hooks("show", "r", "--field", "nodes.left.status").out == "cancelled\n"
 
 
+def test_who_cancelled_and_why_is_shown_of_the_run_and_of_what_it_ended(cli: CommandLine) -> None:
+    cli.hooks("run", cli.write("gated.yaml", TWO_GATES), "--run-id", "r", "-q")
+    cli.hooks("cancel", "r", "--node", "left", "--by", "ann", "--reason", "not this one")
+    cli.hooks("cancel", "r", "--by", "dana", "--reason", "wrong team")
+
+    run, page = cli.hooks("show", "r", "--json").document, cli.hooks("show", "r").out
+    left, right = (cli.hooks("show", "r", "--node", node, "--json").document for node in ("left", "right"))
+
+    of_run = {"node": None, "by": "dana", "reason": "wrong team"}
+    of_left = {"node": "left", "by": "ann", "reason": "not this one"}
+    assert run["cancels"] == [of_run, of_left]
+    assert (left["cancelled_by"], right["cancelled_by"]) == (of_left, of_run)
+    assert "Cancelled    by dana: wrong team\nCancelled    left by ann: not this one\n" in page
+    assert "Cancelled    by dana: wrong team\n" in cli.hooks("show", "r", "--node", "right").out
+
+
 def test_of_a_loop_the_node_of_the_round_under_way_is_meant(cli: CommandLine) -> None:
     cli.hooks("run", cli.write("review.yaml", REVIEW), "--run-id", "r", "-q")
     cli.hooks("reject", "r")

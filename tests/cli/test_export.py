@@ -55,6 +55,29 @@ def everything_in(archive: Path) -> bytes:
     return gzip.decompress(archive.read_bytes())
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        ("workflow_id: leaking", "workflow_id: hunter-two", "The workflow_id of workflow.json"),
+        ("  kept:", "  hunter-two:", "The id of node 5 of workflow.json"),
+    ],
+)
+def test_an_id_that_is_a_secret_is_refused_with_where_it_stands(
+    cli: CommandLine, old: str, new: str, place: str
+) -> None:
+    """All of a run is named by it, so that the copy without it would be another run. The value itself is not said."""
+    cli.write("leaking.yaml", LEAKING.replace(old, new))
+    assert cli.hooks("run", "leaking.yaml", "--run-id", "r", "-q", environment={"TOKEN": "x"}).code == 0
+
+    refused = cli.hooks("export", "r", "--mask", "SECRET", environment={"SECRET": "hunter-two"})
+
+    assert refused.code == 2
+    assert f"hooks: {place}" in refused.err
+    assert "holds a value that is to be masked" in refused.err
+    assert "unset its variable" in refused.err
+    assert "hunter-two" not in refused.err
+
+
 @pytest.fixture
 def leaking(cli: CommandLine) -> CommandLine:
     """A run that holds a value everywhere: nobody has said that it is a secret."""
@@ -229,7 +252,7 @@ def test_a_value_that_the_log_cannot_do_without_is_refused(cli: CommandLine) -> 
     in_the_format = cli.hooks("export", "greeting-1", "--mask", "X", environment={"X": "activityId"})
 
     assert (in_the_id.code, in_the_format.code) == (2, 2)
-    assert "the run's id holds a value that is to be masked" in in_the_id.err
+    assert "The id of the run holds a value that is to be masked" in in_the_id.err
     assert "greeting-1.tar.gz" not in os.listdir(cli.directory)
 
 

@@ -35,6 +35,47 @@ def test_an_approval_is_durable_starts_nothing_and_names_the_next_command(cli: C
     assert (cli.directory / "out.txt").read_text() == "x\n"
 
 
+def test_the_page_of_a_node_at_a_gate_has_all_that_is_asked(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES.replace("[boss]", "[boss], deadline: 2h"))
+
+    (gate,) = cli.hooks("show", "r", "--node", "right", "--json").document["gates"]
+    page, of_run = cli.hooks("show", "r", "--node", "right").out, cli.hooks("show", "r", "--gates").out
+
+    assert gate["gate"] == "right"
+    block = next(block for block in of_run.split("\n\n") if block.startswith("Gate         right\n"))
+    assert block.rstrip() in page
+    for told in (gate["digest"], gate["deadline_at"], "Approvers    boss", "    Right?\n"):
+        assert told in block
+
+
+def test_what_a_gate_asked_that_was_answered_or_closed_is_shown_with_how_it_ended(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES)
+    cli.hooks("reject", "r", "left", "--by", "ann", "--comment", "no")
+    cli.hooks("cancel", "r")
+
+    left, right = (cli.hooks("show", "r", "--node", node) for node in ("left", "right"))
+    (answer,) = cli.hooks("show", "r", "--node", "right", "--json").document["answers"]
+
+    assert (answer["approved"], answer["closed_because"], answer["prompt"]) == (None, "cancelled", "Right?")
+    assert f"Closed (before) at {answer['at']}: it was cancelled\n    Right?\n" in right.out
+    assert "Rejected (before) by ann at " in left.out
+    assert ": no\n    Left?\n" in left.out
+
+
+def test_what_settles_a_run_can_be_told_quietly(cli: CommandLine) -> None:
+    waiting_run(cli, TWO_GATES)
+
+    said = [
+        cli.hooks("approve", "r", "left", "-q"),
+        cli.hooks("reject", "r", "right", "--by", "boss", "-q"),
+        cli.hooks("cancel", "r", "-q"),
+        cli.hooks("cancel", "r", "--quiet"),
+    ]
+
+    assert [(each.code, each.out, each.err) for each in said] == [(0, "", "")] * 4
+    assert cli.hooks("approve", "r", "left", "-q").code == 7
+
+
 def test_a_rejected_gate_blocks_the_run(cli: CommandLine) -> None:
     waiting_run(cli, ONE_GATE)
 

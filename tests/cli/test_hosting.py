@@ -41,6 +41,24 @@ def test_a_hook_that_would_end_the_process_has_failed(cli: CommandLine, kind: st
     assert "os._exit(0)" in run.err
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [
+        "import os\nos._exit(0)\n\n\ndef policy(payload): ...\n",
+        "import atexit, os\nfrom hooks import block\n\natexit.register(os._exit, 0)\n\n\n"
+        "def policy(payload):\n    return block('no')\n",
+    ],
+    ids=["when it is loaded", "at exit"],
+)
+def test_nor_does_it_end_it_at_another_time(cli: CommandLine, policy: str) -> None:
+    cli.write("ending.py", policy)
+    cli.write("hooks.yaml", HOOKS)
+    assert cli.hooks("run", "greeting.yaml", "--run-id", "before", "-q").code == 0
+
+    assert cli.hooks("replay", "before", "--hooks", "hooks.yaml").code != 0
+    assert cli.hooks("run", "greeting.yaml", "--hooks", "hooks.yaml").code == 3
+
+
 def test_a_child_that_a_function_forks_ends_as_it_says(cli: CommandLine) -> None:
     cli.write("forking.py", FORKING)
 

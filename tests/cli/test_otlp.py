@@ -327,3 +327,15 @@ def test_a_damaged_run_is_told_as_far_as_it_goes_and_refused(cli: CommandLine) -
     log.write_bytes(log.read_bytes().replace(b"HELLO", b"HALLO"))
 
     assert cli.hooks("export", "hurt", "--otlp").code == 9
+
+
+def test_a_collector_that_is_not_ready_is_told_with_what_it_answers(cli: CommandLine, collector: SentTo) -> None:
+    """It is asked again for longer than a run waits for its spans; what it said is not lost with that."""
+    collector.status = 503
+
+    ended = cli.hooks(
+        "run", "greeting.yaml", "-q", "--otlp", environment={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}
+    )
+
+    assert ended.code == 0
+    assert "spans were not sent (it answered 503 Service Unavailable)" in ended.err

@@ -149,12 +149,12 @@ version: 1
 nodes:
   save: {executor: file, input: {path: a.txt, content: a}}
   one: {executor: shell, depends: [save], input: {argv: [echo, one]}}
-  two: {executor: shell, depends: [one], input: {argv: [echo, two]}}
+  two: {executor: shell, depends: [one], for_each: [x, y], input: {argv: [echo, two]}}
 """,
     )
     notes.write(
         "more.yaml",
-        "- {name: shell, on: PreToolUse, argv: [./hours.sh], match: {executor: shell}, if: payload.node_id != 'one'}\n"
+        "- {name: shell, on: PreToolUse, argv: [./hours.sh], match: {executor: shell}, if: payload.item_index == 1}\n"
         "- {name: never, on: PreToolUse, argv: [./hours.sh], match: {executor: shell}, if: 'false'}\n",
     )
     run_id = notes.hooks("run", "two.yaml").run_id
@@ -164,7 +164,7 @@ nodes:
     of_file = notes.hooks("policy", "test", "shell", "--run", run_id, "--seq", str(seq), "--hooks", "more.yaml")
     never = notes.hooks("policy", "test", "never", "--run", run_id, "--hooks", "more.yaml")
 
-    assert tried.document["node"] == "two"
+    assert (tried.document["node"], tried.document["place"]) == ("two", "two[1]")
     assert of_file.code == 7
     assert f"Event {seq} (save) of run {run_id} is not what its `match` chooses." in of_file.err
     assert "never at effect_pre_attempt (sequential): not asked, its `if` is false" in never.out

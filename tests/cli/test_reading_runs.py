@@ -15,7 +15,7 @@ from hooks.events.payloads import RunStarted
 from hooks.storage.event_log import EventLog
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory
-from tests.cli.command import CommandLine
+from tests.cli.command import FAILING, CommandLine
 from tests.runtime.runs import Runs, agent_step
 from tests.storage.builders import add_group
 
@@ -35,6 +35,47 @@ def tear_last_line(cli: CommandLine, run_id: str) -> None:
 def test_no_run_is_an_empty_list(cli: CommandLine) -> None:
     assert cli.hooks("ls", "--json").document == {"schema": "hooks.ls/1", "runs": []}
     assert cli.hooks("ls", "-q").out == ""
+
+
+def test_a_step_that_will_not_run_any_more_is_shown_with_the_reason(cli: CommandLine) -> None:
+    three = FAILING + "  after: {executor: shell, read_only: true, depends: [bad], input: {argv: [true]}}\n"
+    assert cli.hooks("run", cli.write("three.yaml", three), "--run-id", "r", "-q").code == 1
+
+    nodes, page = cli.hooks("show", "r", "--json").document["nodes"], cli.hooks("show", "r").out
+
+    assert [(node["status"], node["not_run_because"]) for node in nodes.values()] == [
+        ("succeeded", None),
+        ("failed", None),
+        ("not_run", "bad failed"),
+    ]
+    (row,) = [line for line in page.splitlines() if line.startswith("after ")]
+    assert row.split("  ")[1].strip() == "not_run"
+    assert row.endswith("bad failed")
+    assert "Status       not_run: bad failed\n" in cli.hooks("show", "r", "--node", "after").out
+
+
+def test_the_next_try_is_shown_with_its_number(cli: CommandLine) -> None:
+    retry = "retry: {max_attempts: 3, base: 1h, on: [fatal, retryable]}, human_gate: {prompt: Go?}"
+    again = FAILING.replace("depends: [good]", f"depends: [good], {retry}")
+    assert cli.hooks("run", cli.write("again.yaml", again), "--run-id", "r", "-q").code == 4
+    cli.hooks("approve", "r")
+    assert cli.hooks("tick", "r").code == 8
+
+    node = cli.hooks("show", "r", "--node", "bad", "--json").document
+
+    assert (node["status"], node["next_try"], node["max_attempts"]) == ("retrying", 2, 3)
+    assert f"Next try     {node['next_try_at']}, attempt 2 of 3\n" in cli.hooks("show", "r", "--node", "bad").out
+
+
+def test_a_run_that_is_shown_is_not_told_to_be_looked_at(cli: CommandLine) -> None:
+    cli.write("no.yaml", "- {on: run_started, name: no, argv: [sh, -c, 'echo not today >&2; exit 2']}\n")
+    ended = cli.hooks("run", "greeting.yaml", "--run-id", "r", "--hooks", "no.yaml", "-q")
+
+    shown = cli.hooks("show", "r", "--json").document
+
+    assert "    hooks show r\n    hooks retry r" in ended.err
+    assert shown["next"] == ["hooks retry r"]
+    assert {node["not_run_because"] for node in shown["nodes"].values()} == {"the run was refused"}
 
 
 def test_runs_can_be_picked_by_status_workflow_and_age(cli: CommandLine) -> None:

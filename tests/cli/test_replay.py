@@ -45,7 +45,28 @@ def test_several_runs_are_told_in_a_line_each(notes: CommandLine) -> None:
     ended = notes.hooks("replay", "--all")
 
     assert ended.code == 0
-    assert [line.split(": ")[0] for line in ended.out.splitlines()] == ["one", "two"]
+    *runs, total = ended.out.splitlines()
+    assert [line.split(": ")[0] for line in runs] == ["one", "two"]
+    assert total == "2 runs: 2 the same, 0 differ"
+
+
+def test_the_timeline_can_be_left_out(notes: CommandLine) -> None:
+    (line,) = notes.hooks("replay", "one", "-q").out.splitlines()
+
+    assert line.startswith("one: the same: ")
+
+
+def test_the_runs_that_differ_are_counted(notes: CommandLine) -> None:
+    notes.write("changed.yaml", WORKFLOW.replace("content: x", "content: y"))
+    (log,) = notes.directory.rglob("one/events.jsonl")
+    log.write_bytes(b"x" + log.read_bytes())
+
+    ended = notes.hooks("replay", "one", "two", "--workflow", "changed.yaml")
+    document = notes.hooks("replay", "one", "two", "--workflow", "changed.yaml", "--json").document
+
+    assert ended.code == 9
+    assert ended.out.splitlines()[-1] == "2 runs: 0 the same, 1 differs, 1 could not be replayed"
+    assert document["totals"] == {"runs": 2, "same": 0, "differ": 1, "unread": 1}
 
 
 def test_a_changed_definition_parts_from_the_run_at_an_event(notes: CommandLine) -> None:
@@ -65,7 +86,32 @@ def test_a_step_that_would_be_given_something_else_is_told(notes: CommandLine) -
     ended = notes.hooks("replay", "one", "--workflow", "changed.yaml")
 
     assert ended.code == 9
-    assert ended.out.splitlines()[-1] == "one: event 3 is attemptCreated of say; its input would be different"
+    told = ended.out.splitlines()
+    parted = told.index("one: event 3 is attemptCreated of say; its input would be different")
+    assert [line.strip() for line in told[parted + 1 :]] == [
+        "input:",
+        '"echo",',
+        '-    "hello"',
+        '+    "goodbye"',
+        "]",
+    ]
+    document = notes.hooks("replay", "one", "--workflow", "changed.yaml", "--json").document
+    assert document["runs"][0]["first_difference"]["changed"] == {
+        "input": {"before": {"argv": ["echo", "hello"]}, "after": {"argv": ["echo", "goodbye"]}}
+    }
+
+
+def test_of_a_long_line_is_shown_where_it_parts(notes: CommandLine) -> None:
+    long = "words " * 50
+    notes.write("long.yaml", WORKFLOW.replace("content: x", f"content: '{long}old'"))
+    assert notes.hooks("run", "long.yaml", "--run-id", "long", "-q").code == 0
+    notes.write("changed.yaml", WORKFLOW.replace("content: x", f"content: '{long}new'"))
+
+    told = notes.hooks("replay", "long", "-q", "--workflow", "changed.yaml").out.splitlines()
+
+    assert [line.strip() for line in told if "…" in line] == [
+        f'{sign}…{long[-40:]}{word}",' for sign, word in (("-", "old"), ("+", "new"))
+    ]
 
 
 def test_all_runs_are_those_of_the_changed_workflow(notes: CommandLine) -> None:
@@ -74,7 +120,10 @@ def test_all_runs_are_those_of_the_changed_workflow(notes: CommandLine) -> None:
 
     ended = notes.hooks("replay", "--all", "--workflow", "other.yaml")
 
-    assert (ended.code, [line.split(": ")[0] for line in ended.out.splitlines() if ": " in line]) == (0, ["three"])
+    assert (ended.code, [line.split(": ")[0] for line in ended.out.splitlines() if ": " in line]) == (
+        0,
+        ["three", "1 run"],
+    )
     named = notes.hooks("replay", "one", "--workflow", "other.yaml")
     assert named.code == 9
     assert "one: event 1 is runCreated, which could not be: the run is of workflow 'notes', not 'other'" in named.out
@@ -112,6 +161,55 @@ def test_the_document_has_every_finding(notes: CommandLine) -> None:
     }
 
 
+ROUNDS = """\
+workflow_id: rounds
+version: 1
+nodes:
+  read: {executor: shell, read_only: true, for_each: [a, b], input: {argv: [echo, "${item}"]}}
+  rounds: {body: [draft, ok], max_iterations: 2, depends: [read], terminate: {node: ok, via: human_gate}}
+  draft: {executor: shell, read_only: true, input: {argv: [echo, draft]}}
+  ok: {type: decision, depends: [draft], human_gate: {prompt: "Good?"}}
+"""
+
+
+@pytest.fixture
+def rounds(cli: CommandLine) -> CommandLine:
+    """Two rounds, of which the second has been approved."""
+    cli.write("rounds.yaml", ROUNDS)
+    assert cli.hooks("run", "rounds.yaml", "--run-id", "rounds", "-q").code == 4
+    for word in ("reject", "approve"):
+        assert cli.hooks(word, "rounds").code == 0
+        cli.hooks("recover", "rounds", "-q")
+    return cli
+
+
+def test_an_item_and_a_round_are_named_where_something_is_found(rounds: CommandLine) -> None:
+    rounds.write("policy.yaml", POLICY.replace("executor: file", "executor: shell"))
+
+    ended = rounds.hooks("replay", "rounds", "--hooks", "policy.yaml")
+    document = rounds.hooks("replay", "rounds", "--hooks", "policy.yaml", "--json").document
+
+    places = ["read[0]", "read[1]", "rounds.1/draft", "rounds.2/draft"]
+    assert [line.split()[1] for line in ended.out.splitlines() if "would block" in line][:4] == places
+    findings = document["runs"][0]["findings"]
+    assert [finding["place"] for finding in findings] == places
+    assert [finding["node"] for finding in findings] == ["read", "read", "draft", "draft"]
+    assert findings[3]["activity_id"] == "rounds::loop::rounds.2::work::draft"
+
+
+def test_an_item_and_a_round_are_named_where_a_changed_definition_parts(rounds: CommandLine) -> None:
+    rounds.write("items.yaml", ROUNDS.replace("${item}", "${index}"))
+    rounds.write("body.yaml", ROUNDS.replace("echo, draft", "echo, text"))
+
+    told = [
+        rounds.hooks("replay", "rounds", "-q", "--workflow", name).out.splitlines()[0]
+        for name in ("items.yaml", "body.yaml")
+    ]
+
+    assert "attemptCreated of read[0];" in told[0]
+    assert "attemptCreated of rounds.1/draft;" in told[1]
+
+
 def test_one_run_is_counted_as_one(notes: CommandLine) -> None:
     total = notes.hooks("replay", "one", "--hooks", "policy.yaml").out.splitlines()[-2]
 
@@ -137,7 +235,10 @@ def test_all_runs_are_those_since_then(cli: CommandLine) -> None:
 
     replayed = [cli.hooks("replay", "--all", *words, "--json").document["runs"] for words in ([], ["--since", "1d"])]
 
-    assert [[run["run_id"] for run in runs] for runs in replayed] == [["new", "old"], ["new"]]
+    assert [[run["run_id"] for run in runs] for runs in replayed] == [["old", "new"], ["new"]]
+    exported = cli.hooks("export", "--all", "--since", "1d", "--json").document["archives"]
+    assert [archive["run_id"] for archive in exported] == ["new"]
+    assert "fix: Say `--all --since 1d`." in cli.hooks("export", "new", "--since", "1d").err
 
 
 class Days(SystemClock):
@@ -154,6 +255,38 @@ def test_a_policy_with_nothing_to_say_is_exit_0(notes: CommandLine) -> None:
     notes.write("quiet.yaml", "- {on: PreToolUse, argv: ['true']}\n")
 
     assert notes.hooks("replay", "--all", "--hooks", "quiet.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("hook", "message"),
+    [
+        ("argv: [./policy.sh]", "policy.sh is not executable\n    fix: make it so: `chmod +x "),
+        ("argv: [no-such-program]", "there is no program 'no-such-program' in PATH\n    fix: correct the hook, or"),
+        ("argv: [./none.sh]", "there is no file "),
+        ("python: raising.py:check", "raising.py, or leave the hook out"),
+        ("python: no_such_module:check", "no_such_module"),
+        ("python: policy.py:Opening", "broken.open() raised OSError: no network"),
+        ("python: policy.py:nothing", "policy.py defines no `nothing`"),
+    ],
+)
+def test_a_policy_that_cannot_be_asked_is_refused_before_anything_is(cli: CommandLine, hook: str, message: str) -> None:
+    """Even if there is no run to ask it about; a broken policy is none that stops something."""
+    cli.write("policy.sh", "#!/bin/sh\n")
+    cli.write("raising.py", "import hooks\nraise RuntimeError('no network')\ndef check(payload): ...\n")
+    cli.write(
+        "policy.py",
+        "from hooks import Plugin, hook, HookType\nclass Opening(Plugin):\n"
+        "    def open(self): raise OSError('no network')\n"
+        "    @hook(HookType.EFFECT_PRE_ATTEMPT)\n    def check(self, payload): return None\n",
+    )
+    cli.write("broken.yaml", f"hooks:\n  - {{name: broken, on: PreToolUse, {hook}}}\n")
+
+    ended = cli.hooks("replay", "--all", "--hooks", "broken.yaml")
+
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+    assert "broken.yaml" in ended.err
+    assert ended.err.count("fix:") == 1
 
 
 @pytest.mark.parametrize(("words", "told"), [([], "two: the same"), (["--hooks", "policy.yaml"], "two\n")])

@@ -64,7 +64,8 @@ def test_what_would_repeat_an_effect_is_refused_with_the_list(notes: CommandLine
     repeated = notes.hooks("rerun", "first", "--from", "each", "--repeat-effects", "-q")
 
     assert refused.code == 2
-    assert "That would repeat what run first has done, or may have: work::keep (done)." in refused.err
+    assert "That would repeat what run first has done, or may have: keep (done)." in refused.err
+    assert "fix: Begin with a later node, or say --repeat-effects." in refused.err
     assert repeated.code == 0
     assert lines(notes, "out.txt") == ["hi", "hi"]
     assert lines(notes, "asked") == ["asked"]
@@ -146,3 +147,94 @@ def test_hooks_that_the_run_was_given_by_flag_go_with_the_rerun(notes: CommandLi
     listed = notes.hooks("policy", "list", "--run", "again", "--json").document
 
     assert [hook["name"] for point in listed["points"] for hook in point["hooks"]] == ["guard"]
+
+
+REVIEWED = """\
+workflow_id: reviewed
+version: 1
+agents: {echo: {kind: command, argv: [cat]}}
+nodes:
+  sum: {agent: echo, prompt: "sum"}
+  rounds: {body: [draft, ok], max_iterations: 2, depends: [sum], terminate: {node: ok, via: human_gate}}
+  draft: {agent: echo, prompt: "draft"}
+  ok: {type: decision, depends: [draft], human_gate: {prompt: "Good?"}}
+  send: {agent: echo, depends: [rounds], prompt: "send"}
+"""
+
+
+@pytest.fixture
+def reviewed(cli: CommandLine) -> CommandLine:
+    """A run with a loop that was approved in its first round."""
+    cli.write("reviewed.yaml", REVIEWED)
+    assert cli.hooks("run", "reviewed.yaml", "--run-id", "first", "-q").code == 4
+    assert cli.hooks("approve", "first").code == 0
+    assert cli.hooks("recover", "first", "-q").code == 0
+    return cli
+
+
+def test_a_result_that_is_declared_otherwise_now_is_said_to_be_taken_over_all_the_same(reviewed: CommandLine) -> None:
+    changed = REVIEWED.replace('prompt: "sum"', 'prompt: "SUM"').replace('prompt: "draft"', 'prompt: "DRAFT"')
+    reviewed.write("changed.yaml", changed)
+    reviewed.write("slower.yaml", REVIEWED.replace('prompt: "draft"', 'prompt: "draft", timeout: 1h'))
+
+    ended = reviewed.hooks("rerun", "first", "--from", "send", "--workflow", "changed.yaml", "--json")
+    same = reviewed.hooks("rerun", "first", "--from", "send", "--workflow", "slower.yaml")
+
+    assert ended.err.splitlines()[1:] == [
+        f"warning: {node} is declared otherwise now ({field}); its result is taken over all the same. "
+        f"Begin with it to do it again: --from {node}"
+        for node, field in (("sum", "prompt"), ("rounds", "draft.prompt"))
+    ]
+    assert ended.document["taken_over"] == [
+        {"node": "sum", "changed": ["prompt"]},
+        {"node": "rounds", "changed": ["draft.prompt"]},
+    ]
+    assert "warning" not in same.err
+
+
+def test_where_a_rerun_comes_from_is_shown_and_what_it_has_taken_over(reviewed: CommandLine) -> None:
+    assert reviewed.hooks("rerun", "first", "--from", "send", "--run-id", "second", "-q").code == 0
+
+    document = reviewed.hooks("show", "second", "--json").document
+    page, of_node = reviewed.hooks("show", "second").out, reviewed.hooks("show", "second", "--node", "sum").out
+    rows = {words[0]: words[1:] for words in map(str.split, page.splitlines()) if words}
+
+    assert document["rerun_of"] == {"run_id": "first", "from": "send"}
+    assert [(node["status"], node["taken_over"]) for node in document["nodes"].values()] == [
+        ("succeeded", True),
+        ("succeeded", True),
+        ("succeeded", False),
+    ]
+    assert "Rerun of     first, from send\n" in page
+    assert rows["sum"] == ["succeeded", "taken", "over", "-", "echo"]
+    assert rows["rounds"][:4] == ["succeeded", "taken", "over", "-"]
+    assert "Taken over   first\n" in of_node
+    assert "Took" not in of_node
+    assert "a rerun of first from send" in reviewed.hooks("tail", "second", "--no-follow").out
+
+
+@pytest.mark.parametrize("place", ["rounds.1/ok", "ok"])
+def test_a_round_of_a_loop_that_was_taken_over_is_said_to_be_where_it_was_made(
+    reviewed: CommandLine, place: str
+) -> None:
+    assert reviewed.hooks("rerun", "first", "--from", "send", "--run-id", "second", "-q").code == 0
+
+    shown = reviewed.hooks("show", "second", "--node", place)
+
+    assert shown.code == 7
+    assert "rounds of run second was taken over from run first; its rounds are there." in shown.err
+    assert f"`hooks show first --node {place}`" in shown.err
+    assert reviewed.hooks("show", "first", "--node", place).code == 0
+
+
+def test_what_is_in_doubt_is_to_be_settled_before_a_rerun_since_no_node_is_later(cli: CommandLine) -> None:
+    with cli.under_way(cli.blocking(read_only=False), "--run-id", "r") as run:
+        run.kill_driver()
+        run.kill_step()
+    assert cli.hooks("recover", "r", "-q").code == 10
+
+    refused = cli.hooks("rerun", "r", "--from", "step")
+
+    assert refused.code == 2
+    assert "or may have: step (in doubt)." in refused.err
+    assert "fix: Settle it first (`hooks resolve r step`), or say --repeat-effects." in refused.err

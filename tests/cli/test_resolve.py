@@ -28,7 +28,32 @@ def test_whoever_has_to_settle_it_is_shown_what_is_known(doubtful: CommandLine) 
     assert "read line" in doubt["input"]["script"]
     assert doubt["idempotency_key"] in page
     assert doubt["stdout"] in page
+    assert f"Stderr       {doubt['stderr']}\n" in page
     assert shown["next"] == [f"hooks resolve {RUN} step --{said}" for said in ("done", "retry", "failed")]
+
+
+def test_an_effect_that_a_look_up_cannot_tell_of_yet_is_shown_with_when_it_was_asked(cli: CommandLine) -> None:
+    file = cli.directory / cli.blocking(read_only=False)
+    file.write_text(file.read_text().replace("input: {", 'input: {lookup: [sh, -c, "exit 75"], '))
+    with cli.under_way(file.name, "--run-id", RUN) as run:
+        run.kill_driver()
+        run.kill_step()
+    before = cli.hooks("show", RUN, "--node", "step", "--json").document
+    told = cli.hooks("tick", RUN)
+    after, page = (
+        cli.hooks("show", RUN, "--node", "step", "--json").document,
+        cli.hooks("show", RUN, "--node", "step").out,
+    )
+
+    assert told.code == 8
+    assert "step: The look-up ended with exit code 75; asked again in 1s. `hooks resolve`" in told.err
+    assert [each["looked_up_at"] for each in before["unsettled"]] == [None]
+    (unsettled,) = after["unsettled"]
+    assert f"Asked last   {unsettled['looked_up_at']}\n" in page
+    assert f"Answer in    {unsettled['look_up']}\n" in page
+    assert "Asked again  while the run is driven: after 1s" in page
+    resolutions = [f"hooks resolve {RUN} step --{said}" for said in ("done", "retry", "failed")]
+    assert after["next"] == [f"hooks recover {RUN}", *resolutions]
 
 
 def test_done_with_an_output_lets_the_run_go_on_without_doing_it_again(doubtful: CommandLine) -> None:
@@ -41,10 +66,14 @@ def test_done_with_an_output_lets_the_run_go_on_without_doing_it_again(doubtful:
     assert doubtful.hooks("show", RUN, "--field", "output.step.stdout").out == "done\n"
     said = [line["payload"] for line in doubtful.log_lines(RUN) if line["type"] == "reconcileResult"][-1]
     assert (said["by"], said["reason"], said["outcome"]) == ("ann", "saw it", "done")
+    (attempt,) = doubtful.hooks("show", RUN, "--node", "step", "--json").document["history"]
+    assert (attempt["effect"]["settled_by"], attempt["effect"]["reason"]) == ("ann", "saw it")
+    assert "Effect       done (settled by ann: saw it), by shell" in doubtful.hooks("show", RUN, "--node", "step").out
 
 
 def test_failed_fails_the_step(doubtful: CommandLine) -> None:
-    assert doubtful.hooks("resolve", RUN, "step", "--failed").code == 0
+    resolved = doubtful.hooks("resolve", RUN, "step", "--failed", "-q")
+    assert (resolved.code, resolved.err) == (0, "")
     assert doubtful.hooks("recover", RUN, "-q").code == 1
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.cli.command import CommandLine
+from tests.cli.command import FAILING, CommandLine
 from tests.cli.workflows import PAGES, STEP, TEN_STEPS
 
 
@@ -32,6 +32,22 @@ def test_exactly_the_failed_steps_run_again_and_the_others_keep_what_they_are(cl
         name: before[name] for name in before if name not in calls(cli)
     }
     assert {node["attempts"] for name, node in after.items() if name in calls(cli)} == {2}
+
+
+def test_what_a_run_comes_to_is_printed_whichever_command_brings_it_there(cli: CommandLine) -> None:
+    """As `run` does; of several runs nothing, since nobody could tell whose it is."""
+    cli.write("twice.yaml", FAILING.replace("exit 3", "test -e fixed && echo right"))
+    for run in ("a", "b"):
+        assert cli.hooks("run", "twice.yaml", "--run-id", run, "-q").code == 1
+    cli.write("fixed", "")
+
+    retried = cli.hooks("retry", "a", "-q")
+    recovered = cli.hooks("recover", "a", "-q")
+    several = cli.hooks("recover", "a", "b", "-q")
+
+    assert retried.document["bad"]["stdout"] == "right\n"
+    assert recovered.document == retried.document
+    assert (several.code, several.out) == (1, "")
 
 
 def test_one_node_can_be_named(cli: CommandLine) -> None:

@@ -48,6 +48,36 @@ def test_a_node_in_several_rounds_needs_its_round(cli: CommandLine) -> None:
     assert cli.hooks("logs", "r", "draft").code == 7
 
 
+def test_every_round_is_shown_with_how_it_ended_also_one_that_the_state_has_let_go_of(cli: CommandLine) -> None:
+    in_second_round(cli)
+    for word, code in (("reject", 4), ("approve", 0)):
+        assert cli.hooks(word, "r", "--by", "ann", "--comment", f"{word} it").code == 0
+        assert cli.hooks("recover", "r", "-q").code == code
+
+    loop, page = (
+        cli.hooks("show", "r", "--node", "rounds", "--json").document,
+        cli.hooks("show", "r", "--node", "rounds"),
+    )
+    first = cli.hooks("show", "r", "--node", "rounds.1/ok", "--json").document
+    draft = cli.hooks("show", "r", "--node", "rounds.1/draft", "--json").document
+
+    rounds = [(each["round"], each["outcome"], each["comment"]) for each in loop["rounds"]]
+    assert rounds == [(1, "rejected", "again"), (2, "rejected", "reject it"), (3, "approved", "approve it")]
+    rows = [line.split() for line in page.out.splitlines() if line.startswith(("1 ", "2 ", "3 "))]
+    assert [(row[1], *row[3:]) for row in rows][1:] == [
+        ("rejected", "ann", "reject", "it"),
+        ("approved", "ann", "approve", "it"),
+    ]
+    assert (first["status"], first["answers"][0]["comment"], first["output"]["approved"]) == (
+        "succeeded",
+        "again",
+        False,
+    )
+    assert (draft["output"], draft["attempts"], len(draft["history"])) == ("after <>", 1, 1)
+    assert "rounds.1/ok, rounds.2/ok, rounds.3/ok" in cli.hooks("show", "r", "--node", "ok").err
+    assert "rounds.4/ok of run r is in no round that has begun." in cli.hooks("show", "r", "--node", "rounds.4/ok").err
+
+
 def test_events_name_their_round(cli: CommandLine) -> None:
     in_second_round(cli)
 
@@ -89,6 +119,17 @@ def test_the_item_that_failed_is_named(cli: CommandLine) -> None:
     assert ended.code == 1
     assert "  read[1]: ExitStatus" in ended.err
     assert "hooks logs r 'read[1]' --stderr" in ended.err
+
+
+def test_an_item_that_failed_has_an_end(cli: CommandLine) -> None:
+    cli.hooks("run", cli.write("pages.yaml", PAGES), "-p", 'pages=["good","bad"]', "--run-id", "r", "-q")
+
+    items = cli.hooks("show", "r", "--json").document["nodes"]["read"]["items"]
+    page = cli.hooks("show", "r", "--node", "read[1]").out
+
+    assert items[1]["status"] == "failed"
+    assert items[1]["ended_at"] >= items[1]["started_at"]
+    assert f"Ended        {items[1]['ended_at']}\nTook " in page
 
 
 def test_one_item_of_a_fan_out_is_shown_by_itself(cli: CommandLine) -> None:

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hooks.definition.model import BodyNode, DecisionNode, Gate, HookEntry, LoopNode, Sampling
+from hooks.definition.model import BodyNode, CommandAgent, DecisionNode, Gate, HookEntry, HookMatch, LoopNode, Sampling
+from hooks.errors import DefinitionError
+from hooks.events.payloads import HookDecided
 from hooks.pipeline.hook_set import resolve_hook_set
+from hooks.runtime.node_names import reference_name
 from hooks.runtime.replaying import Backtested, backtest_run
-from tests.runtime.runs import Runs, agent_step, append
+from tests.runtime.runs import CAT, Runs, agent_step, append
 from tests.runtime.scripted import looking, scripted
 from tests.runtime.test_gates_and_loops import answer
 from tests.runtime.test_sampling_loop import GOOD
@@ -34,6 +37,14 @@ def backtested(runs: Runs, *entries: HookEntry) -> Backtested:
 
 def said(result: Backtested) -> list[tuple[str, str, bool]]:
     return [(finding.point.value, finding.said, finding.assumed) for finding in result.findings]
+
+
+def assumed(result: Backtested) -> dict[str, bool]:
+    """By place, whether what is found there is assumed; of several findings the last."""
+    return {
+        "run" if finding.place is None else reference_name(finding.place): finding.assumed
+        for finding in result.findings
+    }
 
 
 def whole(directory: Path) -> dict[str, str]:
@@ -250,6 +261,27 @@ def test_a_command_is_told_that_it_is_a_replay(runs: Runs, tmp_path: Path) -> No
     assert (finding.said, finding.reason) == ("would_block", "exit 2: replayed")
 
 
+def test_a_python_hook_is_told_that_it_is_a_replay(runs: Runs, tmp_path: Path) -> None:
+    policy = hook_of(tmp_path, "    return block(f'replay: {ctx.is_replay}')", "component_pre_execute")
+    file = tmp_path / "policy.py"
+    file.write_text(file.read_text().replace("f(payload)", "f(payload, ctx)"))
+    runs.run(agent_step("a"), hook_entries=[replace(policy, mode="audit")])
+
+    (finding,) = backtested(runs, policy).findings
+
+    (decided,) = runs.only(HookDecided).decisions
+    assert (decided.reason, finding.reason) == ("replay: False", "replay: True")
+
+
+def test_hooks_that_do_not_load_are_refused(runs: Runs, tmp_path: Path) -> None:
+    runs.run(agent_step("a"))
+    policy = hook_of(tmp_path, "    return None", "component_pre_execute")
+    (tmp_path / "policy.py").write_text("raise RuntimeError('no')\n")
+
+    with pytest.raises(DefinitionError, match=r"hook policy: .*RuntimeError: no"):
+        backtested(runs, policy)
+
+
 def test_nothing_is_asked_in_the_background(runs: Runs, tmp_path: Path) -> None:
     runs.run(agent_step("a"))
     mark = tmp_path / "asked"
@@ -264,6 +296,97 @@ def test_nothing_is_asked_in_the_background(runs: Runs, tmp_path: Path) -> None:
 
     assert backtested(runs, background).findings == []
     assert not mark.exists()
+
+
+def three_rounds(runs: Runs, *before: str, after: str = "send") -> None:
+    """A loop `rounds` after the nodes `before`: what is beside `draft` in it stands there in no order with it."""
+    body: list[BodyNode] = [
+        agent_step("draft"),
+        agent_step("beside"),
+        DecisionNode(id="ok", human_gate=Gate(prompt="Good?"), depends=["draft", "beside"]),
+    ]
+    loop = LoopNode(id="rounds", body=body, decision="ok", max_iterations=3, depends=[*before])
+    runs.run(*(agent_step(each) for each in before), loop, agent_step(after, depends=["rounds"]), agent_step("apart"))
+    for approved in (False, False, True):
+        answer(runs, approved=approved)
+        runs.recover()
+
+
+def test_a_difference_before_a_loop_makes_its_every_round_assumed(runs: Runs, tmp_path: Path) -> None:
+    three_rounds(runs, "log")
+    policy = hook_of(tmp_path, "    return block('no')", "component_pre_execute")
+
+    assert assumed(backtested(runs, policy)) == {
+        "log": False,
+        "apart": False,
+        **{f"rounds.{number}/{node}": True for number in (1, 2, 3) for node in ("draft", "beside")},
+        "send": True,
+    }
+
+
+def test_a_difference_in_a_round_makes_the_rounds_after_it_assumed(runs: Runs, tmp_path: Path) -> None:
+    three_rounds(runs)
+    body = "    return block('no') if payload.loop_iteration != 1 or payload.node_id == 'apart' else None"
+    policy = hook_of(tmp_path, body, "component_pre_execute")
+
+    assert assumed(backtested(runs, policy)) == {
+        "apart": False,
+        "rounds.2/draft": False,
+        "rounds.2/beside": False,
+        "rounds.3/draft": True,
+        "rounds.3/beside": True,
+        "send": True,
+    }
+
+
+def test_a_difference_before_the_first_node_makes_all_that_follows_assumed(runs: Runs, tmp_path: Path) -> None:
+    runs.run(agent_step("a"), agent_step("b"))
+    policy = hook_of(tmp_path, "    return block('no')", "run_started", "component_pre_execute")
+
+    assert assumed(backtested(runs, policy)) == {"run": False, "a": True, "b": True}
+
+
+def test_an_item_makes_what_depends_on_its_node_assumed_and_no_other_item(runs: Runs, tmp_path: Path) -> None:
+    runs.run(agent_step("each", for_each=["x", "y", "z"]), agent_step("sum", depends=["each"]))
+    policy = hook_of(tmp_path, "    return block('no') if payload.item_index != 1 else None", "component_pre_execute")
+
+    assert assumed(backtested(runs, policy)) == {"each[0]": False, "each[2]": False, "sum": True}
+
+
+@pytest.mark.parametrize("point", ["wait_created", "wait_resolved", "component_post_error"])
+def test_where_hooks_only_look_on_or_come_too_late_nothing_would_be_otherwise(
+    runs: Runs, tmp_path: Path, point: str
+) -> None:
+    runs.run(
+        agent_step("a", human_gate=Gate()),
+        agent_step("b", agent="false", depends=["a"], allow_failure=True),
+        agent_step("c", condition="always()", depends=["b"]),
+        agents=[CAT, CommandAgent(name="false", argv=["false"])],
+    )
+    answer(runs, approved=True)
+    runs.recover()
+    failing = hook_of(tmp_path, "    raise ValueError('no')", point, name="failing")
+    if point.startswith("wait"):
+        failing = replace(failing, on_error="fail")
+    strict = hook_of(
+        tmp_path, "    return block('no') if payload.node_id == 'c' else None", "component_pre_execute", name="strict"
+    )
+
+    result = backtested(runs, failing)
+
+    assert said(result) == [(point, "hook_error", False)]
+    assert not result.stops
+    assert ("component_pre_execute", "would_block", False) in said(backtested(runs, failing, strict))
+
+
+def test_a_hook_of_an_answer_is_asked_about_the_node_that_it_is_for(runs: Runs, tmp_path: Path) -> None:
+    runs.run(agent_step("each", for_each=["x", "y"], human_gate=Gate()), agent_step("a", human_gate=Gate()))
+    for _ in range(2):
+        answer(runs, approved=True)
+    runs.recover()
+    policy = replace(hook_of(tmp_path, "    return block('no')", "wait_resolved"), match=HookMatch(node=["a"]))
+
+    assert assumed(backtested(runs, policy)) == {"a": False}
 
 
 def test_what_comes_after_a_loop_is_assumed_after_a_difference_inside_it(runs: Runs, tmp_path: Path) -> None:

@@ -75,14 +75,14 @@ def test_a_definition_without_a_node_cannot_have_its_events(runs: Runs) -> None:
 @pytest.mark.parametrize(
     ("fields", "changed"),
     [
-        ({"prompt": "Something else."}, ("prompt",)),
-        ({"requirements": [GOOD]}, ("requirements",)),
-        ({"sampling": Sampling(loop_budget=2)}, ("sampling",)),
+        ({"prompt": "Something else."}, {"prompt": ("hello", "Something else.")}),
+        ({"requirements": [GOOD]}, {"requirements": ([], [msgspec.to_builtins(GOOD)])}),
+        ({"sampling": Sampling(loop_budget=2)}, {"sampling": (None, {"loop_budget": 2})}),
         ({"description": "the same", "timeout_ms": 90_000, "retry": Retry(max_attempts=5)}, None),
     ],
 )
 def test_a_definition_that_gives_a_step_something_else_to_do_parts_where_that_is_begun(
-    runs: Runs, fields: dict[str, Any], changed: tuple[str, ...] | None
+    runs: Runs, fields: dict[str, Any], changed: dict[str, tuple[Any, Any]] | None
 ) -> None:
     first, second = agent_step("a"), agent_step("b", depends=["a"])
     runs.run(first, second)
@@ -100,13 +100,18 @@ def test_a_definition_whose_agent_or_judge_is_another_parts_where_its_step_is_be
     runs.run(agent_step("a", requirements=[judge]), agents=[CAT, critic])
     own = read_run(runs.directory).definition
 
-    def parts(*agents: AgentDeclaration) -> list[tuple[str, ...]]:
+    def parts(*agents: AgentDeclaration) -> list[dict[str, tuple[Any, Any]]]:
         steps = replay_run(runs.directory, msgspec.structs.replace(own, agents=list(agents)))
         return [divergence.changed for _, divergence in steps if divergence is not None]
 
     assert parts(CAT, critic) == []
-    assert parts(CommandAgent(name="cat", argv=["rev"]), critic) == [("agent",)]
-    assert parts(CAT, CommandAgent(name="critic", argv=["rev"])) == [("requirements",)]
+    rev, fine = CommandAgent(name="cat", argv=["rev"]), CommandAgent(name="critic", argv=["echo", "1"])
+    assert parts(rev, critic) == [{"agent": declared("cat", CAT, rev)}]
+    assert parts(CAT, fine) == [{"requirements": declared("critic", critic, fine)}]
+
+
+def declared(name: str, *agents: AgentDeclaration) -> tuple[Any, ...]:
+    return tuple({name: msgspec.to_builtins(agent)} for agent in agents)
 
 
 def test_a_run_of_another_workflow_parts_at_once(runs: Runs) -> None:

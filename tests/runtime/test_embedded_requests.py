@@ -13,9 +13,10 @@ import pytest
 import hooks
 from hooks import DispatchContext, DispatchOutcome, Succeeded, WorkflowExecutionHooks
 from hooks.definition.model import CommandAgent, Gate, HostExecutorNode, SubagentNode, Workflow
-from hooks.errors import NotFoundError, RefusedError
+from hooks.errors import NotFoundError, RefusedError, StorageError, UsageError
+from hooks.storage.locks import DriverLock
 from hooks.testing import Recorded, events
-from tests.runtime.runs import Runs, agent_step, statuses
+from tests.runtime.runs import Runs, agent_step, sh, statuses
 
 BROKEN = CommandAgent(name="broken", argv=["false"])
 
@@ -187,3 +188,58 @@ def test_a_program_begins_a_run_again_in_the_middle(runs: Runs) -> None:
     assert report.output() == {"b": "first!"}
     again = Recorded(report.view.directory)
     assert [started.node_id for started in again.all(events.ComponentStarted)] == ["b"]
+
+
+def test_a_program_that_stops_asking_leaves_no_request_behind(runs: Runs) -> None:
+    runs.run(agent_step("a", human_gate=Gate(prompt="Really?")))
+    inbox = runs.directory.inbox
+
+    async def main() -> None:
+        busy = DriverLock.acquire(runs.directory.lock, role="driver", run_id="run")
+        asking = asyncio.ensure_future(hooks.approve(runs.directory, by="ann"))
+        while not list(inbox.glob("*.json")):  # noqa: ASYNC110 - a file tells
+            await asyncio.sleep(0)
+        busy.release()
+        asking.cancel()
+        await asyncio.wait([asking])
+
+    asyncio.run(main())
+
+    assert list(inbox.iterdir()) == []
+    assert asyncio.run(hooks.recover(runs.directory)).status.status == "waiting"
+
+
+def test_a_request_that_was_recorded_before_it_failed_is_told_to_count(runs: Runs) -> None:
+    class Failing(Told):
+        async def recover_dangling_effects(self, log: hooks.EffectLog, snapshot: hooks.RunState) -> Any:
+            raise StorageError("The queue is down.")
+
+    async def main() -> None:
+        with runs.start(sh("a", "sleep 60", grace_ms=0)) as run:
+            permitted = asyncio.Event()
+
+            def on_event(event: hooks.Event) -> None:
+                if event.payload.type == "effectAttempted":
+                    permitted.set()
+
+            driving = asyncio.ensure_future(hooks.run_loop(run, on_event=on_event))
+            await permitted.wait()
+            driving.cancel()
+            await asyncio.wait([driving])
+        await hooks.cancel(runs.directory, implementation=Failing(runs))
+
+    with pytest.raises(StorageError, match="What was asked for is recorded all the same, and counts"):
+        asyncio.run(main())
+
+    assert "cancelRequested" in runs.types
+    assert list(runs.directory.inbox.iterdir()) == []
+    asyncio.run(hooks.cancel(runs.directory, implementation=Told(runs)))
+
+
+def test_a_request_that_no_driver_would_read_is_not_made(runs: Runs) -> None:
+    runs.run(agent_step("a", human_gate=Gate(prompt="Really?")))
+
+    with pytest.raises(UsageError, match="are taken at the most"):
+        asyncio.run(hooks.approve(runs.directory, comment="x" * (17 << 20)))
+
+    assert list(runs.directory.inbox.iterdir()) == []

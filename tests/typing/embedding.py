@@ -277,6 +277,8 @@ def errors(error: hooks.HooksError) -> str:
     match error:
         case hooks.DefinitionError():
             return "\n".join(problem.message for problem in error.problems)
+        case hooks.MissingPerformerError():
+            return error.message
         case hooks.UsageError() | hooks.NotFoundError() | hooks.RefusedError() | hooks.QueuedError():
             return error.message
         case hooks.RunLockedError() | hooks.InDoubtError() | hooks.CorruptRunError() | hooks.StorageError():

@@ -41,6 +41,7 @@ assert_type(a_function, Callable[[ComponentPreExecutePayload], Modify | None])
 @hook(HookType.EFFECT_PRE_ATTEMPT, mode="audit", priority=10)
 async def an_async_function(payload: EffectPreAttemptPayload, ctx: HookContext) -> Block | None:
     ctx.state["seen"] = payload.executor
+    assert_type(ctx.is_replay, bool)
     return block("no", code="E1") if payload.read_only else None
 
 

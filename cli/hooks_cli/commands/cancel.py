@@ -13,7 +13,7 @@ from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.deadline import Deadline
 from hooks_cli.moving import Manner, move_each
-from hooks_cli.options import AsJson, By, Reason, RunsDir, RunWords, duration_ms, runs_directory
+from hooks_cli.options import AsJson, By, Quiet, Reason, RunsDir, RunWords, duration_ms, runs_directory
 from hooks_cli.render.streams import say
 from hooks_cli.selection import any_run, select
 
@@ -30,6 +30,7 @@ def cancel(
         str | None,
         typer.Option("--timeout", metavar="D", help="How long to wait for the end; then exit code 8: queued."),
     ] = None,
+    quiet: Quiet = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -46,7 +47,8 @@ def cancel(
     def end(directory: RunDirectory) -> RunReport:
         view = read_run(directory)
         if view.state.ended is not None:
-            say(f"{view.run_id} has ended already; there is nothing to cancel.")
+            if not quiet:
+                say(f"{view.run_id} has ended already; there is nothing to cancel.")
             return RunReport(view)
         return in_own_loop(
             asking.cancel(
@@ -61,7 +63,7 @@ def cancel(
         )
 
     accepted = _ENDINGS if node is None else _ENDINGS | _UNDER_WAY
-    return move_each(directories, end, Manner("hooks.cancel/1", as_json, Deadline(None), accepted))
+    return move_each(directories, end, Manner("hooks.cancel/1", as_json, Deadline(None), accepted, tells_end=not quiet))
 
 
 _ENDINGS = frozenset({1, 3, 5})

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import msgspec
 import typer
 
-from hooks.definition.model import HookEntry
 from hooks.errors import DefinitionError, HooksError
 from hooks.events.payloads import HookSetMember
-from hooks.pipeline.inspection import file_faults, member_faults
+from hooks.pipeline.inspection import member_faults
 from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import RunDirectory, list_runs
 from hooks_cli.hosting import run_hosting
 from hooks_cli.options import AsJson, RunsDir, runs_directory
-from hooks_cli.policies import declared_policies, loading_faults
+from hooks_cli.policies import declared_policies, faults_of
 from hooks_cli.render.streams import emit, emit_json
 from hooks_cli.render.text import neutralise
 
@@ -48,10 +46,7 @@ def _of_declared(files: list[str] | list[None], hooks: list[Path]) -> Iterator[d
         except DefinitionError as error:
             yield from (_problem(None, problem.message, str(problem.place)) for problem in error.problems)
             continue
-        in_files = [(member, fault) for member in policies.members for fault in file_faults(_entry(member))]
-        without_file = {id(member) for member, _ in in_files}
-        in_loading = [each for each in run_hosting(loading_faults(policies)) if id(each[0]) not in without_file]
-        for member, fault in [*in_files, *in_loading]:
+        for member, fault in run_hosting(faults_of(policies)):
             where = (member.name, member.declared_in, fault)
             if where not in told:
                 told.add(where)
@@ -72,10 +67,6 @@ def _hooks_in_use(directory: RunDirectory) -> list[HookSetMember]:
     except HooksError:
         return []
     return [] if state.ended is not None else state.hook_set
-
-
-def _entry(member: HookSetMember) -> HookEntry:
-    return msgspec.convert(member.entry, HookEntry)
 
 
 def _problem(hook: str | None, problem: str, declared_in: str, run: str | None = None) -> dict[str, Any]:

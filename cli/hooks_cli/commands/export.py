@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from hooks.errors import UsageError
 from hooks_cli.archives import write_archives
-from hooks_cli.options import All, AsJson, RunsDir, RunWords, runs_directory
+from hooks_cli.options import All, AsJson, RunsDir, RunWords, Since, runs_directory
 from hooks_cli.output_file import STDOUT
 from hooks_cli.render.streams import emit_json
-from hooks_cli.selection import any_run, select
+from hooks_cli.selection import is_young, oldest_ms, select
 from hooks_cli.tidy_end import tidy_end
 from hooks_cli.traces import Wish, collector_is_named, follow_trace, to_collector, to_file, write_traces
 
@@ -21,6 +22,7 @@ from hooks_cli.traces import Wish, collector_is_named, follow_trace, to_collecto
 def export(
     runs: RunWords = None,
     every: All = False,
+    since: Since = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="- is stdout. [default: RUN-ID.tar.gz]")
     ] = None,
@@ -47,7 +49,8 @@ def export(
     if not otlp and (endpoint is not None or content or follow):
         option = "--endpoint" if endpoint is not None else "--content" if content else "--follow"
         raise UsageError(f"{option} is for spans.", fix=f"hooks export --otlp {option} …")
-    directories = select(runs_directory(runs_dir), runs, every=every, meant=any_run)
+    meant = partial(is_young, oldest=oldest_ms(since, every=every))
+    directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
     if not otlp:
         archives, code = write_archives(directories, output, force=force, also=mask or [], as_json=as_json)
         if as_json:

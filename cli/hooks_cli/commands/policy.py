@@ -156,7 +156,7 @@ async def _tried(
         if recorded is not None:
             listener, found = _recorded_payload(listeners, recorded, seq)
             trial = await try_hook(pipeline.chain, listener, found.document)
-            return trial_document(trial, seq=found.seq, node=found.document["node_id"])
+            return trial_document(trial, seq=found.seq, of=found.document)
         document = _payload(listeners, file)
         listener = next(each for each in listeners if each.point == document["hook"])
         return trial_document(await try_hook(pipeline.chain, listener, document))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hooks_cli.answering import Reply, answer
-from hooks_cli.options import AsJson, By, Comment, Digest, OptionalNodeWord, RequestTimeout, RunsDir, RunWord
+from hooks_cli.options import AsJson, By, Comment, Digest, OptionalNodeWord, Quiet, RequestTimeout, RunsDir, RunWord
 
 
 def reject(
@@ -13,6 +13,7 @@ def reject(
     by: By = None,
     digest: Digest = None,
     timeout: RequestTimeout = "30s",
+    quiet: Quiet = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -20,4 +21,6 @@ def reject(
 
     It is durable when this returns, and starts no work: a driver that is there goes on, else `hooks recover` does.
     """
-    return answer(run, node, Reply(False, by, comment, digest, timeout), runs_dir=runs_dir, as_json=as_json)
+    return answer(
+        run, node, Reply(False, by, comment, digest, timeout), runs_dir=runs_dir, quiet=quiet, as_json=as_json
+    )

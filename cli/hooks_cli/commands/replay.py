@@ -9,28 +9,32 @@ from typing import Annotated
 
 import typer
 
-from hooks.definition.config import load_config, load_hooks_file
+from hooks.definition.config import load_config
 from hooks.definition.model import Workflow
 from hooks.errors import CorruptRunError, HooksError, UsageError
 from hooks.events.payloads import HookSetMember
 from hooks.pipeline.hook_set import resolve_hook_set
+from hooks.pipeline.inspection import refuse_faults
 from hooks.runtime.replaying import Backtested, backtest_run, replay_run
 from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
 from hooks_cli.hosting import run_hosting
-from hooks_cli.options import All, AsJson, RunsDir, RunWords, duration_ms, runs_directory
+from hooks_cli.later_hooks import hooks_of_flags
+from hooks_cli.options import All, AsJson, RunsDir, RunWords, Since, runs_directory
+from hooks_cli.policies import Policies, faults_of
 from hooks_cli.render.counting import Counting
-from hooks_cli.render.documents import now_ms
 from hooks_cli.render.replay import (
     backtest_document,
     backtest_lines,
     decisions_document,
+    decisions_totals,
+    decisions_totals_line,
     tell_decisions,
     totals_lines,
 )
 from hooks_cli.render.streams import emit, emit_json
-from hooks_cli.selection import select
+from hooks_cli.selection import is_young, oldest_ms, select
 from hooks_cli.tidy_end import tidy_end
 
 BLOCKED = 3
@@ -47,9 +51,8 @@ def replay(
         str | None, typer.Option("--workflow", metavar="F", help="Decide by this definition instead of the run's own.")
     ] = None,
     every: All = False,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="D", help="With --all: only runs of the last 2h, 30d, …")
-    ] = None,
+    since: Since = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No timeline of a run that is replayed alone.")] = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -61,65 +64,65 @@ def replay(
     at the first decision it would not make, or step it would give something else to do.
 
     --hooks F: a policy tested on history. At each point of each run, what would these hooks have blocked, asked or
-    changed? Exits 3 if something that went on would now be stopped. What comes after a difference is `assumed`.
+    changed? Exits 3 if something that went on would now be stopped, 2 if one of the hooks cannot be loaded or started.
+    What comes after a difference is `assumed`.
 
-    --all means every run; one that is damaged is told, and the others are replayed.
+    --all means every run, in the order they were begun; one that is damaged is told, and the others are replayed.
     """
     if hooks and workflow is not None:
         raise UsageError("--hooks and --workflow exclude each other.", fix="Replay with one of them at a time.")
     changed = None if workflow is None else read_workflow_file(workflow, load_config(Path.cwd(), os.environ))
     meant = partial(
-        _is_meant, workflow_id=None if changed is None else changed.workflow_id, oldest_ms=_oldest_ms(since, every)
+        _is_meant, workflow_id=None if changed is None else changed.workflow_id, oldest=oldest_ms(since, every=every)
     )
     directories = select(runs_directory(runs_dir), runs, every=every, meant=meant)
+    if every:
+        directories.sort(key=_begun_ms)
     if hooks:
         return _backtest(directories, hooks, as_json=as_json)
-    return _decisions(directories, changed, as_json=as_json, with_timeline=len(directories) == 1)
+    is_one = len(directories) == 1 and not every
+    return _decisions(directories, changed, as_json=as_json, with_timeline=is_one and not quiet, with_totals=not is_one)
 
 
-def _oldest_ms(since: str | None, every: bool) -> int | None:
-    """When the first of the runs that --since means may have begun. Raises UsageError without --all."""
-    since_ms = duration_ms("--since", since)
-    if since_ms is None:
-        return None
-    if not every:
-        raise UsageError("--since chooses among all runs.", fix=f"Say `--all --since {since}`.")
-    return now_ms() - since_ms
-
-
-def _is_meant(directory: RunDirectory, *, workflow_id: str | None, oldest_ms: int | None) -> bool:
+def _is_meant(directory: RunDirectory, *, workflow_id: str | None, oldest: int | None) -> bool:
     """Whether a run is of the workflow and that young, or too damaged to say: that is told when it is read."""
-    if workflow_id is None and oldest_ms is None:
-        return True
+    first = None if workflow_id is None else directory.first_event()
+    return (first is None or is_of_workflow(first, workflow_id)) and is_young(directory, oldest=oldest)
+
+
+def _begun_ms(directory: RunDirectory) -> int:
+    """As `ls` has it: what cannot be read comes first."""
     first = directory.first_event()
-    if first is None:
-        return True
-    return is_of_workflow(first, workflow_id) and (oldest_ms is None or first.timestamp >= oldest_ms)
+    return 0 if first is None else first.timestamp
 
 
-def _decisions(directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool) -> int:
-    codes, documents = [], []
+def _decisions(
+    directories: list[RunDirectory], changed: Workflow | None, *, as_json: bool, with_timeline: bool, with_totals: bool
+) -> int:
+    documents, codes, same = [], [0], list[bool]()
     for directory in directories:
         steps = replay_run(directory, changed)
         try:
             if as_json:
                 documents.append(decisions_document(directory.run_id, steps))
-                is_same = documents[-1]["same"]
+                same.append(documents[-1]["same"])
             else:
-                is_same = tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline)
+                same.append(tell_decisions(directory.run_id, steps, emit, with_timeline=with_timeline))
         except HooksError as error:
             codes.append(report_failure(error, as_json=as_json))
-            continue
-        codes.append(0 if is_same else CorruptRunError.exit_code)
-    code = worst(codes)
+    code = worst([*codes, *(0 if each else CorruptRunError.exit_code for each in same)])
+    totals = decisions_totals(same, len(directories) - len(same))
     if as_json:
-        emit_json({"schema": "hooks.replay/1", "exit_code": code, "runs": documents})
+        emit_json({"schema": "hooks.replay/1", "exit_code": code, "totals": totals, "runs": documents})
+    elif with_totals:
+        emit(decisions_totals_line(totals))
     return code
 
 
 def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bool) -> int:
     """Run after run, so that a thousand of them take no more memory than what is found in them."""
-    members = resolve_hook_set([entry for path in files for entry in load_hooks_file(path)])
+    members = resolve_hook_set(hooks_of_flags(files))
+    refuse_faults(run_hosting(faults_of(Policies(members, workflow_id=""))))
     done: list[Backtested] = []
     codes = []
     counting = Counting("replayed", len(directories))

@@ -10,10 +10,10 @@ import typer
 
 from hooks.definition.config import load_config
 from hooks.definition.params import resolve_params
-from hooks.events.payloads import NodeImported
-from hooks.runtime.reading import RunView, read_events, read_run
-from hooks.runtime.rerunning import start_rerun
-from hooks.runtime.runs import OpenRun
+from hooks.events.payloads import NodeReference
+from hooks.runtime.performers import require_performers
+from hooks.runtime.reading import RunView, read_run
+from hooks.runtime.rerunning import plan_rerun, start_rerun
 from hooks.runtime.user import user_name
 from hooks.storage.run_directory import find_run
 from hooks_cli.collecting import Otlp
@@ -36,6 +36,7 @@ from hooks_cli.options import (
     runs_directory,
 )
 from hooks_cli.render.streams import say
+from hooks_cli.taken_over import taken_over, warnings
 
 
 def rerun(
@@ -73,6 +74,9 @@ def rerun(
         params = resolve_params(definition, file_values=_params(origin), environ={}, warn=tell_warning)
         workflow_file = None if workflow == "-" else Path(workflow).absolute()
         workflow_directory = Path.cwd() if workflow == "-" else Path(workflow).resolve().parent
+    begun_by = definition or origin.definition
+    begun = [NodeReference(node_id=node_id) for node_id in plan_rerun(origin, begun_by, begin).executed]
+    require_performers(begun_by, origin.state, begun)
     with (
         Deadline(duration_ms("--timeout", timeout)) as deadline,
         start_rerun(
@@ -92,10 +96,13 @@ def rerun(
         ) as opened,
     ):
         say(opened.run_id)
+        taken = taken_over(opened.state, origin.definition, opened.definition)
         if not quiet and not as_json:
-            say(f"  taken over from {origin.run_id}: {', '.join(_taken_over(opened)) or 'nothing'}")
+            say(f"  taken over from {origin.run_id}: {', '.join(each['node'] for each in taken) or 'nothing'}")
+        for warning in warnings(taken):
+            say(warning)
         report = move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
-    return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted))
+    return finish(report, Manner("hooks.rerun/1", as_json, deadline, accepted), {"taken_over": taken})
 
 
 def _params(origin: RunView) -> dict[str, Any]:
@@ -103,7 +110,3 @@ def _params(origin: RunView) -> dict[str, Any]:
     assert created is not None, "a run that was read begins with runCreated"
     params: dict[str, Any] = origin.blobs.resolve(created.params)
     return params
-
-
-def _taken_over(run: OpenRun) -> list[str]:
-    return [event.payload.node_id for event in read_events(run.directory) if isinstance(event.payload, NodeImported)]

@@ -18,6 +18,7 @@ from hooks_cli.options import (
     AsJson,
     By,
     NodeWord,
+    Quiet,
     Reason,
     RequestTimeout,
     RunsDir,
@@ -43,6 +44,7 @@ def resolve(
     reason: Reason = None,
     by: By = None,
     timeout: RequestTimeout = "30s",
+    quiet: Quiet = False,
     runs_dir: RunsDir = None,
     as_json: AsJson = False,
 ) -> int:
@@ -72,7 +74,7 @@ def resolve(
     name = name_in_id(attempt.activity_id)
     facts = {"node": name, "attempt_id": attempt.attempt_id, "resolution": outcome}
     told = _TOLD["done_without_output" if outcome == "done" and value is None else outcome]
-    return tell_granted(report.view, f"{name} {told}.", facts, schema="hooks.resolve/1", as_json=as_json)
+    return tell_granted(report.view, f"{name} {told}.", facts, schema="hooks.resolve/1", quiet=quiet, as_json=as_json)
 
 
 _Outcome = Literal["done", "retry", "failed"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hooks.runtime.driving import RunReport
 from hooks.runtime.meant import meant_to_retry
+from hooks.runtime.performers import require_performers
 from hooks.runtime.reading import read_run
 from hooks.runtime.runs import reopen_run
 from hooks.runtime.user import user_name
@@ -59,7 +60,12 @@ def retry(
     def try_again(directory: RunDirectory) -> RunReport:
         entries = later_hooks(directory, of_flags)
         with reopen_run(
-            directory, by=by or user_name(), nodes=nodes, max_concurrency=jobs, hook_entries=entries
+            directory,
+            by=by or user_name(),
+            nodes=nodes,
+            max_concurrency=jobs,
+            hook_entries=entries,
+            admit=require_performers,
         ) as opened:
             if not as_json:
                 say(opened.run_id)
@@ -67,4 +73,5 @@ def retry(
             return move(opened, deadline, stays_at_gates=wait, quiet=quiet or as_json, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:
-        return move_each([directory], try_again, Manner("hooks.retry/1", as_json, deadline, accepted))
+        manner = Manner("hooks.retry/1", as_json, deadline, accepted, prints_output=True)
+        return move_each([directory], try_again, manner)

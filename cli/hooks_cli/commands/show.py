@@ -7,17 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from hooks.definition.model import LoopNode
 from hooks.errors import NotFoundError, UsageError
 from hooks.ids import NodeId
 from hooks.runtime.binding import resolve_composite
-from hooks.runtime.node_names import name_in_id, node_name
-from hooks.runtime.node_words import pick
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView, read_run
 from hooks.storage.run_directory import find_run
 from hooks_cli.attempts import answer_documents, attempt_documents
-from hooks_cli.doubts import doubt_documents
+from hooks_cli.cancels import cancel_documents, cancel_of_node
+from hooks_cli.doubts import doubt_documents, unsettled_documents
 from hooks_cli.draws import draw_counts, drawn_attempts, may_draw_again, sampling_document
 from hooks_cli.hook_decisions import asked_about, decision_documents
+from hooks_cli.node_places import knowing_of, place_of_node
 from hooks_cli.options import AsJson, RunsDir, RunWord, runs_directory
 from hooks_cli.render.documents import now_ms
 from hooks_cli.render.gates import gate_documents, gates_page
@@ -28,7 +30,9 @@ from hooks_cli.render.run_end import end_document
 from hooks_cli.render.run_page import node_page, run_page
 from hooks_cli.render.streams import emit, emit_json, emit_value
 from hooks_cli.render.text import iso_time_or_none
+from hooks_cli.rounds import round_documents
 from hooks_cli.skipping import why_skipped
+from hooks_cli.taken_over import rerun_document
 
 
 def show(
@@ -78,14 +82,18 @@ def _document(view: RunView) -> dict[str, Any]:
         "revision_id": created.revision_id,
         "driver": str(view.holder) if view.holder else None,
         "initiator": created.initiator,
+        "rerun_of": rerun_document(view),
         "working_directory": created.working_directory,
         "workflow_file": created.workflow_file,
+        "cancels": cancel_documents(view.state),
         "params": view.blobs.resolve(created.params),
         "metadata": view.blobs.resolve(created.metadata),
+        # Whoever sees this needs not be told to look at it.
+        "next": [command for command in next_commands(view) if command != f"hooks show {view.run_id}"],
         "hooks": [
             {"name": hook.name, "origin": hook.origin, "declared_in": hook.declared_in} for hook in view.state.hook_set
         ],
-        "nodes": node_documents(view.state, view.status, view.state.root, draws),
+        "nodes": node_documents(view.definition, view.state, view.status, view.state.root, draws),
     }
 
 
@@ -109,42 +117,39 @@ def _gates(view: RunView) -> list[dict[str, Any]]:
 
 
 def _node_document(view: RunView, word: str) -> dict[str, Any]:
-    """One node, or one of its items, with its output; in the body of a loop, of one of the rounds that are kept."""
-    state = view.state
-    node_word, bracket, index = name_in_id(word).partition("[")
-    offered = {
-        node_name(node.id, scope.key): (scope, node) for scope in state.scopes.values() for node in scope.graph.nodes
-    }
-    place = pick(state, node_word, offered, what="nodes")
-    if place is None:
-        raise NotFoundError(
-            f"{word} of run {view.run_id} is in no round that is kept.",
-            fix=f"`hooks tail {view.run_id} --no-follow --node {word}` has all that happened.",
-            run=view.run_id,
-        )
-    scope, definition = place
+    """One node, or one of its items, with its output; in the body of a loop, of one round."""
+    _, bracket, index = name_in_id(word).partition("[")
+    key, definition = place_of_node(view, word)
+    view = knowing_of(view, key)
+    state, scope = view.state, view.state.scopes[key]
     node = scope.nodes.get(NodeId(definition.id))
     drawn = drawn_attempts(view)
-    document = node_document(state, view.status, scope, definition, draw_counts(drawn))
+    document = node_document(view.definition, state, view.status, scope, definition, draw_counts(drawn))
     activities = [*activities_of(node)] if node is not None else []
     if bracket:
         document = _item_document(view, document, index.removesuffix("]"))
         activities = [activity for activity in activities if activity.activity_id == document["activity_id"]]
+    unsettled = unsettled_documents(view, activities)
     # Of a fan-out each item has draws of its own, and a page of its own.
     its_draws = None if document["items"] is not None else drawn.get(document["activity_id"])
     return {
         "schema": "hooks.show.node/1",
         "run_id": view.run_id,
         "node": document["name"],
+        "rerun_of": rerun_document(view),
         **document,
         "skipped_because": why_skipped(view.directory, document["name"]) if document["status"] == "skipped" else None,
+        "cancelled_by": cancel_of_node(state, document["name"].partition("[")[0], document["status"]),
+        "rounds": round_documents(view, definition.id) if isinstance(definition, LoopNode) else None,
         "history": attempt_documents(view, activities),
+        "gates": [gate for gate in _gates(view) if document["name"] in (gate["gate"], gate["gate"].partition("[")[0])],
         "answers": answer_documents(view, document["name"]),
         "doubts": doubt_documents(view, activities),
+        "unsettled": unsettled,
         "decisions": decision_documents(view, document["name"]),
         "sampling": None if its_draws is None else sampling_document(view, its_draws),
         "output": resolve_composite(document["output"], view.blobs.resolve),
-        "next": steps_at(state, document["name"]),
+        "next": steps_at(view.status, state, document["name"], [each["place"] for each in unsettled]),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hooks.runtime.driving import RunReport
+from hooks.runtime.performers import require_performers
 from hooks.runtime.runs import open_existing
 from hooks.storage.run_directory import RunDirectory
 from hooks_cli.collecting import Otlp
@@ -36,14 +37,15 @@ def tick(
 ) -> int:
     """One pass over each run: start what can start, wait for what was started, stop.
 
-    --all means every run that is not finished; those with nothing due are only looked at. With -q nothing is said of
+    --all means every run that is not finished; those with nothing due, and those with work that nobody performs here
+    (a program does, or a package that is not installed), are only looked at. With -q nothing is said of
     runs in which nothing happened, which makes `hooks tick --all -q` fit for cron.
     """
     accepted = accepted_codes(accept)
     directories = select(runs_directory(runs_dir), runs, every=every, meant=may_be_unfinished)
 
     def one_pass(directory: RunDirectory) -> RunReport:
-        with open_existing(directory, hook_entries=later_hooks(directory)) as opened:
+        with open_existing(directory, hook_entries=later_hooks(directory), admit=require_performers) as opened:
             return move(opened, deadline, quiet=True, one_pass=True, otlp=otlp)
 
     with Deadline(duration_ms("--timeout", timeout)) as deadline:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from hooks_cli.render.text import neutralise, one_line, short_json, table, took
+from hooks.runtime.gate_history import ENDED
+from hooks_cli.render.errors import doubt_reason
+from hooks_cli.render.text import neutralise, neutralise_lines, one_line, short_json, table, took
 
 Document: TypeAlias = dict[str, Any]
 
@@ -45,16 +47,26 @@ def stderr_lines(history: list[Document]) -> list[str]:
 
 
 def answer_line(answer: Document) -> str:
-    """How a gate was answered."""
+    """How a gate was answered, or why it needs no answer, and what it asked."""
+    asked = "".join(f"    {line}\n" for line in neutralise_lines(str(answer["prompt"])).splitlines())
+    return one_line(_how_it_ended(answer), _LINE_WIDTH) + "\n" + asked
+
+
+def _how_it_ended(answer: Document) -> str:
+    when = f"at {answer['at']}"
+    if answer["closed_because"] is not None:
+        return f"Closed ({answer['stage']}) {when}: {ENDED[answer['closed_because']]}"
     said = "Approved" if answer["approved"] else "Rejected"
     by = "nobody, by its deadline" if answer["by"] is None else answer["by"]
     comment = f": {answer['comment']}" if answer["comment"] else ""
-    return one_line(f"{said} ({answer['stage']}) by {by} at {answer['at']}{comment}", _LINE_WIDTH) + "\n"
+    return f"{said} ({answer['stage']}) by {by} {when}{comment}"
 
 
 def _effect(effect: Document) -> str:
-    settled_by = f" (settled by {effect['settled_by']})" if effect["settled_by"] else ""
-    return f"{_outcome(effect)}{settled_by}, by {effect['provider']}, epoch {effect['epoch']}"
+    by, reason = effect["settled_by"], effect["reason"]
+    told = [f"settled by {by}" if by else None, doubt_reason(reason) if reason else None]
+    settled = f" ({': '.join(filter(None, told))})" if any(told) else ""
+    return f"{_outcome(effect)}{settled}, by {effect['provider']}, epoch {effect['epoch']}"
 
 
 def _said(attempt: Document) -> str:

@@ -76,7 +76,9 @@ def detail(payload: Payload) -> str:
 def _of_run(payload: Payload) -> str:
     match payload:
         case RunCreated():
-            return f"{payload.workflow_id} by {payload.initiator}"
+            origin = payload.forked_from
+            of = "" if origin is None else f", a rerun of {origin.run_id} from {origin.node_id}"
+            return f"{payload.workflow_id} by {payload.initiator}{of}"
         case ResumeStarted():
             return f"process {payload.session.pid} on {payload.session.host}"
         case HookSetChanged():

@@ -12,6 +12,7 @@ from hooks.kernel.state import RunState
 from hooks.kernel.status import RunStatus
 from hooks.runtime.meant import place_of_gate
 from hooks.runtime.node_names import name_in_id
+from hooks.runtime.performers import missing_performers
 from hooks.runtime.reading import RunView
 from hooks_cli.render.errors import last_error
 from hooks_cli.render.gates import gate_commands, is_overdue
@@ -31,7 +32,13 @@ def next_commands(view: RunView) -> list[str]:
         found = next((activity for activity in activities if name_in_id(activity.activity_id) == place), None)
         return found is not None and (view.directory.attempt(found.activity_id, found.attempts) / stream).is_file()
 
-    return next_steps(view.status, view.state, has_logs=has_logs)
+    steps = next_steps(view.status, view.state, has_logs=has_logs)
+    moving = {f"hooks {verb} {view.run_id}" for verb in ("recover", "retry")}
+    if moving.isdisjoint(steps) or not (missing := missing_performers(view.definition, view.state)):
+        return steps
+    # A comment: the command would be refused, and this does no harm where it is pasted.
+    instead = f"# nobody here performs {', '.join(missing)}: go on from the program that does, or install it"
+    return [*(step for step in steps if step not in moving), instead]
 
 
 def next_steps(status: RunStatus, state: RunState, *, has_logs: HasLogs = lambda place, stream: True) -> list[str]:
@@ -80,15 +87,21 @@ def _open_gates(state: RunState) -> list[WaitCreated]:
     return [wait.created for wait in state.waits.values() if not is_overdue(wait.created, now)]
 
 
-def steps_at(state: RunState, name: str) -> list[str]:
-    """The commands that settle what one place waits for: itself, or any of its items."""
+def steps_at(status: RunStatus, state: RunState, name: str, unsettled: list[str]) -> list[str]:
+    """The commands that settle what one place waits for: itself, or any of its items.
+
+    `unsettled` are the places whose effect is looked up again until somebody can say whether it happened.
+    """
 
     def is_meant(place: str) -> bool:
         return name in (place, place.partition("[")[0])
 
     doubted = [place for place in in_doubt_places(state) if is_meant(place)]
     gates = [gate for gate in _open_gates(state) if is_meant(place_of_gate(gate))]
+    goes_on = bool(unsettled) and status.status != "running"
     return [
+        *([f"hooks recover {state.run_id}"] if goes_on else []),
+        *(step for place in unsettled[:_MOST_PLACES] for step in resolutions(state.run_id, place)),
         *(step for place in doubted[:_MOST_PLACES] for step in resolutions(state.run_id, place)),
         *(step for gate in gates[:_MOST_PLACES] for step in gate_commands(state.run_id, gate)),
     ]

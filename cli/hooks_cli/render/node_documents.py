@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
-from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, Node, SubagentNode
+from hooks.definition.model import DecisionNode, HostExecutorNode, LoopNode, Node, SubagentNode, Workflow
 from hooks.events.payloads import ErrorInfo
 from hooks.ids import ActivityId, NodeId, work_activity
+from hooks.kernel.retry_rules import retry_of
 from hooks.kernel.state import ActivityState, Composite, NodeState, RunState, Scope, output_of
 from hooks.kernel.status import RunStatus
 from hooks.runtime.node_names import node_name
 from hooks_cli.render.errors import doubt_error, error_document
-from hooks_cli.render.node_status import activities_of, activity_status, last_round, node_status
+from hooks_cli.render.node_status import activities_of, activity_status, last_round, node_status, unbegun, why_not_run
 from hooks_cli.render.text import iso_time_or_none
 
 Draws: TypeAlias = Mapping[ActivityId, dict[str, Any]]
@@ -24,12 +25,16 @@ Draws: TypeAlias = Mapping[ActivityId, dict[str, Any]]
 _NO_DRAWS: dict[str, Any] = {"draws": None, "loop_budget": None}
 
 
-def node_documents(state: RunState, status: RunStatus, scope: Scope, draws: Draws) -> dict[str, Any]:
+def node_documents(
+    workflow: Workflow, state: RunState, status: RunStatus, scope: Scope, draws: Draws
+) -> dict[str, Any]:
     """Every node of a scope by its id, in the order of the file."""
-    return {node.id: node_document(state, status, scope, node, draws) for node in scope.graph.nodes}
+    return {node.id: node_document(workflow, state, status, scope, node, draws) for node in scope.graph.nodes}
 
 
-def node_document(state: RunState, status: RunStatus, scope: Scope, definition: Node, draws: Draws) -> dict[str, Any]:
+def node_document(
+    workflow: Workflow, state: RunState, status: RunStatus, scope: Scope, definition: Node, draws: Draws
+) -> dict[str, Any]:
     """What became of one node so far."""
     node = scope.nodes.get(NodeId(definition.id))
     activities = [*activities_of(node)] if node is not None else []
@@ -37,12 +42,16 @@ def node_document(state: RunState, status: RunStatus, scope: Scope, definition: 
     return {
         "name": node_name(definition.id, scope.key),
         "status": node_status(state, status, scope, definition.id),
+        "taken_over": node is not None and node.is_imported,
         "type": _TYPES[type(definition)],
         "performed_by": performed_by(definition),
         "depends": definition.depends,
         "attempts": sum(activity.attempts for activity in activities),
         **_draws_of(node.activity if node is not None else None, draws),
+        "max_attempts": retry_of(definition, workflow).max_attempts,
         "next_try_at": iso_time_or_none(_next_try(state, activities)),
+        "next_try": _number_of_next_try(state, activities),
+        "not_run_because": why_not_run(state, scope, definition.id),
         "started_at": iso_time_or_none(node.started_at) if node is not None else None,
         "ended_at": iso_time_or_none(node.ended_at) if node is not None else None,
         "error": error_document(_error_of(state, node)),
@@ -51,7 +60,7 @@ def node_document(state: RunState, status: RunStatus, scope: Scope, definition: 
         "output": output_of(node) if node is not None and node.status == "succeeded" else None,
         "items": _items(state, status, node, draws) if node is not None and node.is_fan_out else None,
         "round": body.iteration if body is not None else None,
-        "body": node_documents(state, status, body, draws) if body is not None else None,
+        "body": node_documents(workflow, state, status, body, draws) if body is not None else None,
     }
 
 
@@ -102,6 +111,12 @@ def _next_try(state: RunState, activities: list[ActivityState]) -> int | None:
     return min(waiting, default=None)
 
 
+def _number_of_next_try(state: RunState, activities: list[ActivityState]) -> int | None:
+    """Which of its attempts an activity waits for, of those that use up `max_attempts`; None for several of them."""
+    waiting = [activity.counted + 1 for activity in activities if activity.activity_id in state.backoff]
+    return waiting[0] if len(activities) == 1 and waiting else None
+
+
 def _items(state: RunState, status: RunStatus, node: NodeState, draws: Draws) -> list[dict[str, Any]]:
     return [_item(state, status, index, activity, draws) for index, activity in enumerate(node.items)]
 
@@ -111,10 +126,11 @@ def _item(
 ) -> dict[str, Any]:
     return {
         "index": index,
-        "status": "pending" if activity is None else activity_status(state, status, activity),
+        "status": unbegun(state) if activity is None else activity_status(state, status, activity),
         "attempts": 0 if activity is None else activity.attempts,
         **_draws_of(activity, draws),
         "next_try_at": None if activity is None else iso_time_or_none(_next_try(state, [activity])),
+        "next_try": None if activity is None else _number_of_next_try(state, [activity]),
         "started_at": None if activity is None else iso_time_or_none(activity.started_at),
         "ended_at": None if activity is None else iso_time_or_none(activity.ended_at),
         "error": None if activity is None else error_document(_error_of_activity(state, activity)),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hooks.events.payloads import RunCancelled
 from hooks.ids import NodeId
 from hooks.kernel.state import ActivityState, NodeState, RunState, Scope
 from hooks.kernel.status import RunStatus
@@ -21,13 +22,28 @@ def node_status(state: RunState, status: RunStatus, scope: Scope, node_id: str) 
     """The status of a node in its scope."""
     node = scope.nodes.get(NodeId(node_id))
     if node is None:
-        return "pending"
+        return unbegun(state)
     if any(activity.activity_id in state.in_doubt for activity in activities_of(node)):
         return "in_doubt"
     if node.ended_at is not None:
         return node.status
     told = set(_statuses_of_work(state, status, node, node_id))
     return next((word for word in _FIRST_TOLD if word in told), _moving(status, otherwise="pending"))
+
+
+def unbegun(state: RunState) -> str:
+    """The status of what has not begun: of a run that is over, it will not."""
+    return "pending" if state.ended is None else "not_run"
+
+
+def why_not_run(state: RunState, scope: Scope, node_id: str) -> str | None:
+    """Why a node of a run that is over was not begun; None for one that was, or still may be."""
+    if state.ended is None or NodeId(node_id) in scope.nodes:
+        return None
+    if isinstance(state.ended, RunCancelled):
+        return "the run was cancelled"
+    failure = scope.failure or state.root.failure
+    return "the run was refused" if failure is None else f"{failure.node_id} failed"
 
 
 def activity_status(state: RunState, status: RunStatus, activity: ActivityState) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from hooks.definition.hook_points import HookType
 from hooks.pipeline.inspection import file_faults, member_faults
 from hooks.pipeline.listeners import Listener
 from hooks.pipeline.trial import Trial
+from hooks.runtime.node_names import name_in_id
 from hooks_cli.policies import Policies
 from hooks_cli.render.text import neutralise, neutralise_lines, one_line, table
 
@@ -89,10 +91,11 @@ def _row(number: int, hook: dict[str, Any]) -> list[str]:
 # ---- one hook ------------------------------------------------------------------------------------------------------
 
 
-def trial_document(trial: Trial, *, seq: int | None = None, node: str | None = None) -> dict[str, Any]:
-    """What one hook printed and what that means; `seq` and `node` say on what that happened. Every key is always
-    there."""
+def trial_document(trial: Trial, *, seq: int | None = None, of: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What one hook printed and what that means; `seq`, and the payload `of` there, say on what that happened. Every
+    key is always there."""
     ended, decision = trial.ended, trial.decision
+    node, activity_id = (None, None) if of is None else (of["node_id"], of["activity_id"])
     return {
         "schema": "hooks.policy_test/1",
         "name": trial.listener.name,
@@ -100,6 +103,7 @@ def trial_document(trial: Trial, *, seq: int | None = None, node: str | None = N
         "mode": trial.listener.mode,
         "seq": seq,
         "node": node,
+        "place": name_in_id(activity_id) if activity_id else node,
         "asked": trial.was_asked,
         "exit": None if ended is None else ended.exit,
         "timed_out": ended is not None and ended.is_timed_out,
@@ -118,7 +122,7 @@ def trial_text(document: dict[str, Any]) -> str:
     outcome = document["outcome"] if document["asked"] else "not asked, its `if` is false"
     lines = [f"{document['name']} at {document['hook']} ({document['mode']}): {outcome}"]
     if document["seq"] is not None:
-        lines.append(f"on: event {document['seq']}" + (f", {document['node']}" if document["node"] else ""))
+        lines.append(f"on: event {document['seq']}" + (f", {document['place']}" if document["place"] else ""))
     if document["reason"]:
         lines.append(f"reason: {document['reason']}")
     if document["code"]:

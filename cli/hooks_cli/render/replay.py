@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from hooks.events.envelope import Event
 from hooks.events.payloads import Payload
 from hooks.replay.backtest import Finding, Said, Totals
 from hooks.replay.decisions import Divergence
+from hooks.runtime.node_names import event_place, reference_name
 from hooks.runtime.replaying import Backtested
 from hooks_cli.render.event_line import event_line
 from hooks_cli.render.streams import on_terminal
@@ -41,7 +43,7 @@ def tell_decisions(run_id: str, steps: Steps, tell: Callable[[str], None], *, wi
     events = decisions = 0
     for event, divergence in steps:
         if divergence is not None:
-            tell(f"{run_id}: {neutralise(_told(divergence))}\n")
+            tell(f"{run_id}: {neutralise(_told(divergence))}\n" + "".join(_diffs(divergence.changed)))
             return False
         events += 1
         decisions += event.payload.kind == "decision"
@@ -67,13 +69,24 @@ def decisions_document(run_id: str, steps: Steps) -> dict[str, Any]:
                     "would_be": [
                         {"type": payload.type, **msgspec.to_builtins(payload)} for payload in divergence.enabled
                     ],
-                    "changed": list(divergence.changed),
+                    "changed": _changes(divergence.changed),
                     "text": _told(divergence),
                 },
             }
         events += 1
         decisions += event.payload.kind == "decision"
     return {"run_id": run_id, "same": True, "events": events, "decisions": decisions, "first_difference": None}
+
+
+def decisions_totals(same: Sequence[bool], unread: int) -> dict[str, int]:
+    """Of how many runs everything would be the same; `unread` are those that could not be replayed."""
+    return {"runs": len(same) + unread, "same": sum(same), "differ": len(same) - sum(same), "unread": unread}
+
+
+def decisions_totals_line(totals: Mapping[str, int]) -> str:
+    unread = f", {totals['unread']} could not be replayed" if totals["unread"] else ""
+    differ = f"{totals['differ']} {'differs' if totals['differ'] == 1 else 'differ'}"
+    return f"{_counted(totals['runs'], 'run')}: {totals['same']} the same, {differ}{unread}\n"
 
 
 def _told(divergence: Divergence) -> str:
@@ -89,8 +102,8 @@ def _told(divergence: Divergence) -> str:
 
 
 def _named(payload: Payload) -> str:
-    node = getattr(payload, "node_id", None)
-    return payload.type if not node else f"{payload.type} of {node}"
+    place = event_place(payload)
+    return f"{payload.type} of {place}" if place else payload.type
 
 
 # ---- hooks ---------------------------------------------------------------------------------------------------------
@@ -103,8 +116,7 @@ def backtest_lines(tested: Backtested) -> Iterator[str]:
     for finding in tested.findings:
         if finding.said != "audit":
             yield _line(finding, finding.said, finding.plugin, finding.reason)
-        for name, (before, after) in finding.changed.items():
-            yield from _diff(name, before, after)
+        yield from _diffs(finding.changed)
         yield from (_line(finding, "audit", audit.plugin, audit.reason) for audit in finding.audits)
 
 
@@ -112,18 +124,43 @@ def _line(finding: Finding, said: Said, plugin: str | None, reason: str | None) 
     who = "" if plugin is None else f"{plugin}: "
     why = one_line(f"{who}{reason or ''}".rstrip(": "), _WIDEST)
     what = _WORDS[said] + (" (assumed)" if finding.assumed else "")
-    where = neutralise(finding.node_id or "run")
+    where = neutralise(_place(finding) or "run")
     return f"  {finding.seq:>6}  {where}  {finding.point}  {what}{f'  {why}' if why else ''}\n"
 
 
+def _place(finding: Finding) -> str | None:
+    return None if finding.place is None else reference_name(finding.place)
+
+
+def _diffs(changed: Mapping[str, tuple[Any, Any]]) -> Iterator[str]:
+    for name, (before, after) in changed.items():
+        yield from _diff(name, before, after)
+
+
+def _changes(changed: Mapping[str, tuple[Any, Any]]) -> dict[str, Any]:
+    return {name: {"before": before, "after": after} for name, (before, after) in changed.items()}
+
+
 def _diff(name: str, before: Any, after: Any) -> Iterator[str]:
-    lines = list(difflib.unified_diff(_lines(before), _lines(after), n=1, lineterm=""))[2:]
+    lines = _parting(list(difflib.unified_diff(_lines(before), _lines(after), n=1, lineterm=""))[2:])
     yield f"          {neutralise(name)}:\n"
     for line in lines[:_MOST_DIFF_LINES]:
         if not line.startswith("@@"):
             yield f"            {_coloured(one_line(line, _WIDEST))}\n"
     if len(lines) > _MOST_DIFF_LINES:
         yield f"            … (+{len(lines) - _MOST_DIFF_LINES} lines)\n"
+
+
+def _parting(lines: list[str]) -> list[str]:
+    """The lines of a difference; two long ones that begin alike from shortly before they part, lest that is cut off."""
+    shown = [*lines]
+    for index, (old, new) in enumerate(pairwise(lines)):
+        pairs = enumerate(zip(old[1:], new[1:], strict=False))
+        alike = next((count for count, (one, other) in pairs if one != other), min(len(old), len(new)) - 1)
+        if old.startswith("-") and new.startswith("+") and alike > _WIDEST // 2:
+            first = 1 + alike - _WIDEST // 4
+            shown[index : index + 2] = f"-…{old[first:]}", f"+…{new[first:]}"
+    return shown
 
 
 def _lines(value: Any) -> list[str]:
@@ -187,13 +224,14 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "seq": finding.seq,
         "point": finding.point.value,
         "node": finding.node_id,
+        "place": _place(finding),
         "activity_id": finding.activity_id,
         "said": finding.said,
         "assumed": finding.assumed,
         "plugin": finding.plugin,
         "reason": finding.reason,
         "code": finding.code,
-        "changed": {name: {"before": before, "after": after} for name, (before, after) in finding.changed.items()},
+        "changed": _changes(finding.changed),
         "audit": [audit._asdict() for audit in finding.audits],
     }
 

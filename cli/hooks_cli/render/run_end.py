@@ -48,7 +48,9 @@ def end_text(view: RunView) -> str:
 def _headline(view: RunView) -> str:
     status, state = view.status, view.state
     took = duration((state.ended_at or state.timestamp) - state.created_at)
-    doubt = f"nobody knows whether the effect of {', '.join(in_doubt_places(state))} happened. Look, then tell it:"
+    places = in_doubt_places(state)
+    which = f"the effect{'s' if len(places) > 1 else ''} of {', '.join(places)}"
+    doubt = f"nobody knows whether {which} happened. Look, then tell it:"
     match status.status:
         case "in_doubt":
             return f"{state.run_id} is in doubt: {doubt}"

@@ -21,10 +21,12 @@ _MOST_DECISIONS = 20
 
 def run_page(document: dict[str, Any]) -> str:
     """A run for a person: the facts, its nodes, its error, and what to type next."""
-    facts = [
+    facts: list[tuple[str, str | None]] = [
         ("Run", document["run_id"]),
+        ("Rerun of", _rerun_of(document["rerun_of"])),
         ("Workflow", f"{document['workflow_id']} (version {document['version']})"),
         ("Status", _status(document)),
+        *(("Cancelled", _cancelled(cancel)) for cancel in document["cancels"]),
         ("Started", f"{document['created_at']} by {document['initiator']}, {duration(document['elapsed_ms'])}"),
         ("Driver", document["driver"]),
         ("Due", document["next_due_at"]),
@@ -51,14 +53,16 @@ def node_page(document: dict[str, Any]) -> str:
         ("Node", document["name"]),
         ("Run", document["run_id"]),
         ("Status", _node_status(document)),
+        ("Cancelled", document["cancelled_by"] and _cancelled(document["cancelled_by"])),
         ("Performed by", document["performed_by"]),
         ("Depends", ", ".join(document["depends"])),
-        ("Attempts", str(document["attempts"])),
-        ("Next try", document["next_try_at"]),
+        ("Taken over", document["rerun_of"]["run_id"] if document["taken_over"] else None),
+        ("Attempts", None if document["taken_over"] else str(document["attempts"])),
+        ("Next try", _next_try(document)),
         ("Round", document["round"] and str(document["round"])),
         ("Started", document["started_at"]),
         ("Ended", document["ended_at"]),
-        ("Took", None if document["ended_at"] is None else took(document)),
+        ("Took", None if document["ended_at"] is None or document["taken_over"] else took(document)),
     ]
     # Of a fan-out each item has attempts of its own, and a page of its own.
     history = document["history"] if document["items"] is None else []
@@ -67,21 +71,41 @@ def node_page(document: dict[str, Any]) -> str:
     if len(history) > 1:
         parts.append(attempts_table(history))
     parts += map(answer_line, document["answers"])
+    if document["gates"]:
+        parts.append(gates_page(document["gates"]))
     if document["error"]:
         error = document["error"]
         parts.append(neutralise_lines(f"{error['errorCode']} ({error['errorClass']}): {error['errorMessage']}\n"))
         parts += stderr_lines(history)
     parts += map(_doubt, document["doubts"])
+    parts += map(_unsettled, document["unsettled"])
     parts += map(_decision, document["decisions"])
     if document["sampling"]:
         parts.append(draws_page(document["sampling"]))
     if document["items"]:
         parts.append(_items(document["items"]))
+    if document["rounds"]:
+        parts.append(_rounds(document["rounds"]))
     if document["body"]:
         parts.append(_nodes(document["body"]))
     if document["output"] is not None:
         parts.append(_output(document["output"]))
     return "\n".join([*parts, *_next(document)])
+
+
+def _rerun_of(origin: dict[str, str] | None) -> str | None:
+    return None if origin is None else f"{origin['run_id']}, from {origin['from']}"
+
+
+def _cancelled(cancel: dict[str, Any]) -> str:
+    what = f"{cancel['node']} " if cancel["node"] else ""
+    why = f": {cancel['reason']}" if cancel["reason"] else ""
+    return one_line(f"{what}by {cancel['by']}{why}", _WIDTH)
+
+
+def _next_try(document: dict[str, Any]) -> str | None:
+    due, number = document["next_try_at"], document["next_try"]
+    return due if number is None else f"{due}, attempt {number} of {document['max_attempts']}"
 
 
 def _next(document: dict[str, Any]) -> list[str]:
@@ -91,7 +115,7 @@ def _next(document: dict[str, Any]) -> list[str]:
 
 def _node_status(document: dict[str, Any]) -> str:
     word = _word(document)
-    why = document["skipped_because"] or _answer(document).get("comment")
+    why = document["skipped_because"] or document["not_run_because"] or _answer(document).get("comment")
     return f"{word}: {why}" if why else word
 
 
@@ -112,6 +136,18 @@ def _doubt(document: dict[str, Any]) -> str:
         ("Key", document["idempotency_key"]),
         ("Input", short_json(document["input"])),
         ("Stdout", document["stdout"]),
+        ("Stderr", document["stderr"]),
+    ]
+    return _facts(facts)
+
+
+def _unsettled(document: dict[str, Any]) -> str:
+    """An effect of which nobody can say yet whether it happened."""
+    facts = [
+        ("Unsettled", f"{document['place']}, attempt {document['attempt']}: nobody can say yet whether it happened"),
+        ("Asked last", document["looked_up_at"]),
+        ("Asked again", "while the run is driven: after 1s, and then after twice as long each time, up to 1m"),
+        ("Answer in", document["look_up"]),
     ]
     return _facts(facts)
 
@@ -169,14 +205,16 @@ def _rows(nodes: dict[str, Any]) -> Iterator[list[str]]:
             node["name"],
             _word(node),
             _attempts(node),
-            took(node),
+            "-" if node["taken_over"] else took(node),
             neutralise(node["performed_by"]),
-            _short_error(node),
+            _short_error(node) or node["not_run_because"] or "",
         ]
         yield from _rows(node["body"] or {})
 
 
 def _attempts(node: dict[str, Any]) -> str:
+    if node["taken_over"]:
+        return "taken over"
     if node["type"] == "loop":
         return f"round {node['round']}" if node["round"] else "-"
     if node["items"] is None:
@@ -197,6 +235,20 @@ def _items(items: list[dict[str, Any]]) -> str:
     ]
     left_out = f"… ({len(items) - _MOST_ITEMS:,} more; --json shows all)\n" if items[_MOST_ITEMS:] else ""
     return table([["ITEM", "STATUS", "ATTEMPTS", "TOOK", "ERROR"], *rows]) + left_out
+
+
+def _rounds(rounds: list[dict[str, Any]]) -> str:
+    rows = [
+        [str(each["round"]), each["outcome"] or "-", took(each), neutralise(each["by"] or "-"), _comment(each)]
+        for each in rounds[-_MOST_ITEMS:]
+    ]
+    left_out = len(rounds) - len(rows)
+    more = f"… ({left_out:,} before these; --json shows all)\n" if left_out else ""
+    return table([["ROUND", "ENDED", "TOOK", "BY", "COMMENT"], *rows]) + more
+
+
+def _comment(answered: dict[str, Any]) -> str:
+    return one_line(answered["comment"], _NODE_ERROR_WIDTH)
 
 
 def _short_error(document: dict[str, Any]) -> str:

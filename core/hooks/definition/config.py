@@ -27,7 +27,14 @@ RecordHooks: TypeAlias = Literal["changes", "all"]
 
 _KEYS = Keys(
     "a config",
-    frozenset({"agents", "executors", "hooks", "defaults", "runs_dir", "record_hooks"}),
+    {
+        "agents": "Agents by name, for every workflow.",
+        "executors": "Executors by name, for every workflow.",
+        "hooks": "A list of hooks that every run is asked to.",
+        "defaults": "What holds where neither step nor workflow says anything.",
+        "runs_dir": "The directory of runs.",
+        "record_hooks": "Which decisions of hooks are logged: `changes` (if left out: all but a bare allow) or `all`.",
+    },
     frozenset({"engine", "retention"}),
     {"bots": "agents"},
 )

@@ -14,7 +14,15 @@ from hooks.definition.values import read_duration, read_int, read_object
 MOST_CONCURRENCY = 10_000
 _KEYS = Keys(
     "`defaults`",
-    frozenset({"timeout", "timeout_ms", "grace", "grace_ms", "max_concurrency", "retry", "model_options"}),
+    {
+        "timeout": "A duration: how long an attempt of a step may take that does not say it itself.",
+        "timeout_ms": "The same in milliseconds.",
+        "grace": "A duration between TERM and KILL, for what has to end; 10s if left out.",
+        "grace_ms": "The same in milliseconds.",
+        "max_concurrency": "How many steps run at once; 4 if left out.",
+        "retry": "`retry` of steps that do not say it themselves; each key counts by itself.",
+        "model_options": "A mapping for the agents that honour it.",
+    },
     frozenset({"max_output_bytes"}),
     {"retry_policy": "retry", "model_overrides": "model_options"},
 )

@@ -22,17 +22,24 @@ _MOST_LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """What may stand in one kind of mapping; `elsewhere` explains keys that belong to another kind of it."""
+    """What may stand in one kind of mapping; `elsewhere` explains keys that belong to another kind of it.
+
+    `supported` may say of each key what it means, with its default: that is what the reference prints.
+    """
 
     what: str
-    supported: frozenset[str]
+    supported: Collection[str]
     later: frozenset[str] = frozenset()
     synonyms: AbstractMapping[str, str] = field(default_factory=dict)
     elsewhere: AbstractMapping[str, str] = field(default_factory=dict)
 
+    def meaning(self, key: str) -> str:
+        """What a key means; empty where nothing is said of it."""
+        return self.supported.get(key, "") if isinstance(self.supported, AbstractMapping) else ""
+
     def canonical(self, key: str) -> str:
         """The canonical spelling of `key`; an unknown key is returned as it is."""
-        known = self.supported | self.later | self.synonyms.keys() | self.elsewhere.keys()
+        known = {*self.supported} | self.later | self.synonyms.keys() | self.elsewhere.keys()
         if key not in known:
             snake = _snake(key)
             if snake not in known or key == snake:

@@ -9,8 +9,20 @@ from hooks.definition.model import Gate
 from hooks.definition.tree import Mapping, Node, Scalar, Source
 from hooks.definition.values import read_choice, read_duration, read_text, read_texts
 
-_GATE = frozenset({"prompt", "approvers", "deadline", "deadline_ms", "on_timeout"})
-_KEYS = Keys("`human_gate`", _GATE | {"stage"})
+_GATE = {
+    "prompt": "What is asked; a template.",
+    "approvers": "A list of names, of which one has to answer; anybody if left out.",
+    "deadline": "A duration, after which the gate is closed; none if left out.",
+    "deadline_ms": "The same in milliseconds.",
+    "on_timeout": "What the deadline counts as: `fail` (if left out: the step fails) or `success` (approved).",
+}
+_KEYS = Keys(
+    "`human_gate`",
+    {
+        **_GATE,
+        "stage": "`before` (if left out: the step is asked about before it is done) or `after` (its output is).",
+    },
+)
 _DECISION_KEYS = Keys(
     "the `human_gate` of a decision",
     _GATE,

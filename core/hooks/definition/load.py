@@ -37,12 +37,20 @@ from hooks.ids import NODE_ID
 
 _KEYS = Keys(
     "a workflow",
-    frozenset(
-        {
-            *("workflow_id", "version", "description", "params", "agents", "defaults", "hooks", "nodes"),
-            *("on_failure", "require_gates", "metadata", "tool_policy"),
-        }
-    ),
+    {
+        "workflow_id": "The name of the workflow; required.",
+        "version": "A whole number of whoever writes it; kept with each run; 1 if left out.",
+        "description": "A text for people.",
+        "params": "What a run is given, by name.",
+        "agents": "Agents by name, beside those of the config.",
+        "defaults": "What holds where a node says nothing.",
+        "hooks": "A list of hooks, beside those of the config.",
+        "nodes": "The steps by id, or a list of them; required.",
+        "on_failure": "`stop` (if left out: nothing new starts) or `continue` (what does not depend on it goes on).",
+        "require_gates": "`true`: every effect needs a `human_gate` before it, or `unsafe_allow_ungated`.",
+        "metadata": "A mapping that hooks are shown.",
+        "tool_policy": "A mapping that is kept in `metadata` under this name, for hooks; nothing else reads it.",
+    },
     synonyms={"bots": "agents", "retry_policy": "retry"},
     elsewhere={
         "executors": "it belongs into .hooks/config.yaml",

@@ -18,7 +18,17 @@ GivenRetry: TypeAlias = dict[str, Any]
 MOST_ATTEMPTS = 10_000
 _KEYS = Keys(
     "`retry`",
-    frozenset({"max_attempts", "backoff", "base", "base_ms", "factor", "max_delay", "max_delay_ms", "jitter", "on"}),
+    {
+        "max_attempts": "How often at the most, the first attempt included: 1 to 10000; 1 if left out.",
+        "backoff": "`exponential` (if left out: each wait `factor` times the last) or `fixed` (always `base`).",
+        "base": "A duration: the first wait; 1s if left out.",
+        "base_ms": "The same in milliseconds.",
+        "factor": "A number from 1 on, for `exponential`; 2 if left out.",
+        "max_delay": "A duration that no wait exceeds; 1h if left out.",
+        "max_delay_ms": "The same in milliseconds.",
+        "jitter": "By which part of it, 0 to 1, a wait may be longer or shorter; 0 if left out, 0.1 for `true`.",
+        "on": "After errors of which classes; `[retryable, timeout]` if left out.",
+    },
 )
 _CLASSES = ("retryable", "timeout", "userFault", "policy", "hook_error", "manual", "fatal")
 _JITTER = 0.1

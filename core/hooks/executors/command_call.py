@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from hooks.errors import StorageError
 from hooks.executors.base import Absent, EffectCall, Found, Later, LookUp, Settled
 from hooks.executors.settling import unsettled
+from hooks.ids import LOOK_UP_DIRECTORY
 from hooks.processes.exits import Exit
 from hooks.processes.launch import STDERR, STDOUT, Child, CouldNotStartError
 from hooks.processes.outputs import CapturedText, CaptureLostError, read_tail, read_text
@@ -23,7 +24,6 @@ from hooks.secrets import environment_without
 
 KEPT_OUTPUT_BYTES = 1024 * 1024
 LOOK_UP_SECONDS = 30
-LOOK_UP_DIRECTORY = "lookup"
 _LOOK_UP_GRACE_MS = 1_000
 _MESSAGE_LIMIT = 2_000
 

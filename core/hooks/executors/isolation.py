@@ -9,10 +9,11 @@ from pathlib import Path
 import msgspec
 
 from hooks.executors.base import EffectCall, Later, LookUp, Settled
-from hooks.executors.command_call import LOOK_UP_DIRECTORY, Command, adopt_command, execute_command, look_up_by_command
+from hooks.executors.command_call import Command, adopt_command, execute_command, look_up_by_command
 from hooks.executors.function_calls import FunctionCall
 from hooks.executors.isolated_answer import Action, IsolatedCall, read_answer
 from hooks.executors.settling import unsettled
+from hooks.ids import LOOK_UP_DIRECTORY
 
 # -P: the working directory is not searched for modules, as it is not in the driver.
 _ARGV = (sys.executable, "-P", "-m", "hooks.executors.isolated")

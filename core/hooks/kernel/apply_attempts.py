@@ -51,7 +51,7 @@ def _attempt_created(state: RunState, payload: AttemptCreated, at: int) -> None:
         raise IllegalEventError(f"attempt {payload.attempt} of {activity_id} is not the next one")
     activity.attempts = payload.attempt
     activity.epoch = payload.epoch
-    activity.error = None
+    activity.error = activity.ended_at = None
     scope.under_way += 1
     state.open[activity_id] = AttemptState(
         attempt_id=AttemptId(payload.attempt_id),
@@ -78,7 +78,6 @@ def _begin_activity(state: RunState, scope: Scope, payload: AttemptCreated, at: 
     if activity is None:
         activity = ActivityState(activity_id, node_id, payload.scope, payload.item, started_at=at)
         state.activities[activity_id] = activity
-    activity.ended_at = None
     if payload.item is None:
         scope.nodes[node_id] = NodeState("running", activity, started_at=at)
         _leave_start(scope, position)
@@ -235,19 +234,19 @@ def _activity_succeeded(state: RunState, payload: ActivitySucceeded, at: int) ->
 
 
 def _activity_failed(state: RunState, payload: ActivityFailed, at: int) -> None:
-    _attempt_failed(state, payload, payload.error, payload.interrupted)
+    _attempt_failed(state, payload, at, payload.error, payload.interrupted)
 
 
 def _activity_timed_out(state: RunState, payload: ActivityTimedOut, at: int) -> None:
-    _attempt_failed(state, payload, payload.error, interrupted=False)
+    _attempt_failed(state, payload, at, payload.error, interrupted=False)
 
 
-def _attempt_failed(state: RunState, payload: AttemptPayload, error: ErrorInfo, interrupted: bool) -> None:
+def _attempt_failed(state: RunState, payload: AttemptPayload, at: int, error: ErrorInfo, interrupted: bool) -> None:
     attempt = open_attempt(state, payload)
     if attempt.is_dangling:
         raise IllegalEventError(f"{payload.attempt_id} ends while its effect is dangling")
     activity = state.activities[attempt.activity_id]
-    activity.error = error
+    activity.error, activity.ended_at = error, at
     if interrupted:
         # A person who stops the driver, or settles the effect, five times does not make a crash loop.
         activity.interruptions += not (
@@ -301,7 +300,9 @@ def _retry_scheduled(state: RunState, payload: RetryScheduled, at: int) -> None:
     if state.closing.pop(activity_id, None) is None:
         raise IllegalEventError(f"a retry of {activity_id}, of which no attempt has just ended")
     state.backoff[activity_id] = payload.due_at
-    state.scopes[state.activities[activity_id].scope].under_way += 1
+    activity = state.activities[activity_id]
+    activity.ended_at = None
+    state.scopes[activity.scope].under_way += 1
 
 
 APPLY: dict[type[Payload], Callable[[RunState, Any, int], None]] = {

@@ -163,6 +163,7 @@ def _node_imported(state: RunState, payload: NodeImported, at: int) -> None:
     node = end_node(scope, node_id, payload.status, at)
     node.output = payload.output
     node.effect_done = payload.effect_done
+    node.is_imported = True
     if isinstance(definition, SubagentNode):
         activity_id = work_activity(state.run_id, node_id, scope=scope.key)
         conversation = None

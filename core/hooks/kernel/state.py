@@ -317,6 +317,8 @@ class NodeState:
     """How the last round ended; None while it is under way."""
     started_at: int = 0
     ended_at: int | None = None
+    is_imported: bool = False
+    """It was done in the run that this one is a rerun of."""
 
 
 @dataclass(frozen=True, slots=True)

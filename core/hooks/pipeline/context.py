@@ -15,7 +15,8 @@ class HookContext:
 
     `state` is a JSON object that belongs to the plugin in this run, over all its hooks: it may be changed in place, is
     saved with the hook's decision, and is there again when the run goes on in another process. What a hook changed
-    before it failed is saved with the next decision of the plugin.
+    before it failed is saved with the next decision of the plugin. With `is_replay` all this has happened, and the hook
+    is asked what it would have said; nothing follows but what it does itself.
     """
 
     plugin: str
@@ -29,3 +30,4 @@ class HookContext:
     run_directory: Path
     working_directory: Path
     state: dict[str, Any]
+    is_replay: bool = False

@@ -105,6 +105,11 @@ class Pipeline:
         opened, self._opened = self._opened, None
         return [] if opened is None else await opened.close()
 
+    def load_faults(self) -> list[tuple[HookSetMember, str]]:
+        """The hooks that could not be loaded or opened, and why; of an open pipeline."""
+        loaded = [] if self._opened is None else self._opened.loaded
+        return [(each.member, each.fault.reason) for each in loaded if each.fault is not None]
+
     def is_heard(self, hook: str) -> bool:
         """Whether any hook is at this point at all, whatever it is about: cheaper to ask than `listens`."""
         return hook in self._by_point

@@ -109,6 +109,7 @@ class PythonHook:
             run_directory=setting.run_directory,
             working_directory=setting.working_directory,
             state=self._memory.state,
+            is_replay=setting.is_replay,
         )
 
 

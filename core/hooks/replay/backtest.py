@@ -5,8 +5,8 @@ The hooks start at each point from the payload before any hook. What they say is
 anything was. Nothing is recorded and nothing follows: the run is read.
 
 After the first difference in an activity the log tells of a world that would have been another one. What comes later in
-that activity, and in what depends on it, is still asked and is marked `assumed`: it holds if the difference changes
-nothing there. A point that only the other way would reach is `unknown`.
+that activity, and in what depends on it (otherwise.py), is still asked and is marked `assumed`: it holds if the
+difference changes nothing there. A point that only the other way would reach is `unknown`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from hooks.definition.graph import Graph, downstream
 from hooks.definition.hook_points import RULES, HookType
 from hooks.definition.model import Workflow
 from hooks.events.envelope import Event
-from hooks.events.payloads import HookDecided
+from hooks.events.payloads import HookDecided, NodeReference, WaitCreated, WaitDeadlineExceeded, WaitResolved
+from hooks.ids import ActivityId
 from hooks.kernel.apply import apply
-from hooks.kernel.state import RunState, WaitState
+from hooks.kernel.state import ActivityState, AttemptState, RunState, WaitState
 from hooks.pipeline.dispatch import Dispatch, Json, Subject, Verdict
 from hooks.pipeline.effective import is_of_background
 from hooks.pipeline.history import Moment, moments_after
 from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.subjects import subject_of
+from hooks.replay.otherwise import Otherwise
 
 Said: TypeAlias = Literal[
     "same", "audit", "would_block", "would_ask", "would_change", "would_allow", "hook_error", "unknown"
@@ -45,13 +46,13 @@ class Audit(NamedTuple):
 class Finding:
     """What the hooks would say at one point; `said` is `same` where that is what was said then.
 
-    `changed` has, by field, the values before and after. `would_allow`: something was said then, and nothing now.
-    `audit`: only hooks that look on would say something.
+    `place` is None for a point of the whole run. `changed` has, by field, the values before and after. `would_allow`:
+    something was said then, and nothing now. `audit`: only hooks that look on would say something.
     """
 
     seq: int
     point: HookType
-    node_id: str | None
+    place: NodeReference | None
     activity_id: str | None
     said: Said
     plugin: str | None = None
@@ -63,9 +64,13 @@ class Finding:
     assumed: bool = False
 
     @property
+    def node_id(self) -> str | None:
+        return None if self.place is None else self.place.node_id
+
+    @property
     def stops(self) -> bool:
         """Something that went on would not have, or not without a person."""
-        return self.said in ("would_block", "would_ask", "hook_error")
+        return self.said in ("would_block", "would_ask", "hook_error") and RULES[self.point].can_block
 
 
 @dataclass(slots=True)
@@ -154,12 +159,12 @@ class Backtest:
         for finding in found:
             self.totals.count(finding)
         differences = [finding for finding in found if finding.said != "same"]
-        _mark_assumed(differences, self._state)
+        _mark_assumed(differences, Otherwise(self._state.graph))
         return differences
 
     async def _ask(self, event: Event, moment: Moment) -> Sequence[Finding]:
-        subject = self._subject(event, moment)
-        attempt = moment.attempt
+        attempt, place = moment.attempt, self._place(event, moment)
+        subject = self._subject(place, moment)
         key = (None if attempt is None else attempt.attempt_id, moment.point.value, moment.ordinal)
         if attempt is not None and key in self._asked:
             return ()  # a call is shown when it is bound, and again when it is permitted
@@ -167,13 +172,15 @@ class Backtest:
         found = (
             []
             if not self._pipeline.listens(moment.point, subject)
-            else await self._answered(event, moment, subject, key)
+            else await self._answered(event, moment, subject, place, key)
         )
         if key in self._said_before:
             found += self._compare(*self._said_before.pop(key))
         return found
 
-    async def _answered(self, event: Event, moment: Moment, subject: Subject, key: _Key) -> list[Finding]:
+    async def _answered(
+        self, event: Event, moment: Moment, subject: Subject, place: NodeReference | None, key: _Key
+    ) -> list[Finding]:
         attempt = moment.attempt
         self.totals.asked += 1
         dispatch = Dispatch(
@@ -190,15 +197,34 @@ class Backtest:
         verdict = await self._pipeline.dispatch(dispatch)
         if verdict.decided is None:
             return []
-        finding = _finding(event, moment, subject, verdict)
+        finding = _finding(event, moment, place, verdict)
         follows = [*self._only_there(event, moment, finding)]
         self._open[key] = _Opened(finding, verdict, follows)
         if finding.said == "same":
             return []
         return [finding] if finding.said == "audit" else [finding, *follows]
 
-    def _subject(self, event: Event, moment: Moment) -> Subject:
-        node_id = getattr(event.payload, "node_id", None) or None
+    def _place(self, event: Event, moment: Moment) -> NodeReference | None:
+        if moment.attempt is not None:
+            return _reference(moment.attempt)
+        match event.payload:
+            case WaitCreated() as created:
+                return self._at(created.work_activity_id, created.node_id, created.scope)
+            case WaitResolved() | WaitDeadlineExceeded() as answer:
+                created = self._gates[answer.wait_id].created
+                return self._at(created.work_activity_id, created.node_id, created.scope)
+            case _:
+                return None
+
+    def _at(self, activity_id: str | None, node_id: str | None, scope: str = "") -> NodeReference | None:
+        """The place of that work, or else the node; None where there is neither."""
+        activity = self._state.activities.get(ActivityId(activity_id or ""))
+        if activity is not None:
+            return _reference(activity)
+        return NodeReference(node_id=node_id, scope=scope) if node_id else None
+
+    def _subject(self, place: NodeReference | None, moment: Moment) -> Subject:
+        node_id = None if place is None else place.node_id
         key = (node_id, moment.agent)
         if key not in self._subjects:
             subject = subject_of(self._workflow, self._state, node_id)
@@ -240,7 +266,8 @@ class Backtest:
 
     def _would_allow(self, seq: int, decided: HookDecided) -> Finding:
         point, said_then = HookType(decided.hook), f"was: {decided.verdict}"
-        return Finding(seq, point, decided.node_id, decided.activity_id, "would_allow", reason=said_then)
+        place = self._at(decided.activity_id, decided.node_id)
+        return Finding(seq, point, place, decided.activity_id, "would_allow", reason=said_then)
 
     def _only_there(self, event: Event, moment: Moment, finding: Finding) -> Iterator[Finding]:
         """What only the other way would reach: a step that is stopped fails, and its hooks would hear of it."""
@@ -248,39 +275,20 @@ class Backtest:
         if not finding.stops or moment.attempt is None or moment.point == failed:
             return
         if self._pipeline.listens(failed, subject_of(self._workflow, self._state, finding.node_id)):
-            yield Finding(event.seq, failed, finding.node_id, finding.activity_id, "unknown", assumed=True)
+            yield Finding(event.seq, failed, finding.place, finding.activity_id, "unknown", assumed=True)
 
 
-def _mark_assumed(differences: Iterable[Finding], state: RunState) -> None:
-    """Mark what comes after another difference in its activity, or in what depends on it; in the order of the log."""
-    activities: set[str] = set()
-    nodes: set[str] = set()
+def _reference(work: AttemptState | ActivityState) -> NodeReference:
+    return NodeReference(node_id=work.node_id, scope=work.scope, item=work.item)
+
+
+def _mark_assumed(differences: Iterable[Finding], otherwise: Otherwise) -> None:
+    """Mark what comes after another difference; in the order of the log."""
     for finding in differences:
-        if finding.activity_id in activities or finding.node_id in nodes:
+        if otherwise.has(finding.place, finding.activity_id):
             finding.assumed = True
-        if finding.said == "audit":
-            continue  # nothing would have gone another way
-        if finding.activity_id is not None:
-            activities.add(finding.activity_id)
-        # What is downstream of a node that is there already is there, too.
-        if finding.node_id is not None and finding.node_id not in nodes:
-            nodes |= _downstream(state, finding.node_id)
-
-
-def _downstream(state: RunState, node_id: str) -> set[str]:
-    """The nodes that depend on a node, over any number of others; of a node in a loop also those after the loop."""
-    found: set[str] = set()
-    for scope in state.scopes.values():
-        if node_id in scope.graph.position:
-            found |= _after(scope.graph, node_id)
-            if scope.loop is not None:
-                found |= _after(state.graph, scope.loop)
-    return found
-
-
-def _after(graph: Graph, node_id: str) -> set[str]:
-    position = graph.position[node_id]
-    return {graph.nodes[reached].id for reached in downstream(graph, [position]) - {position}}
+        if finding.said != "audit":
+            otherwise.add(finding.point, finding.place, finding.activity_id)
 
 
 _SAID: Mapping[str, Said] = {
@@ -291,7 +299,7 @@ _SAID: Mapping[str, Said] = {
 }
 
 
-def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -> Finding:
+def _finding(event: Event, moment: Moment, place: NodeReference | None, verdict: Verdict) -> Finding:
     """What a verdict comes to. Where a "no" comes too late it is recorded, and stops nothing."""
     assert verdict.decided is not None
     said = _SAID.get(verdict.outcome, "same")
@@ -312,7 +320,7 @@ def _finding(event: Event, moment: Moment, subject: Subject, verdict: Verdict) -
     return Finding(
         seq=event.seq,
         point=moment.point,
-        node_id=subject.node_id,
+        place=place,
         activity_id=None if moment.attempt is None else moment.attempt.activity_id,
         said=said,
         plugin=None if first is None else first.plugin,

@@ -9,7 +9,7 @@ first matters. So does it where a step is begun that the changed one gives somet
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from hooks.definition.model import Workflow
 from hooks.events.envelope import Event
@@ -19,21 +19,21 @@ from hooks.kernel.apply import apply
 from hooks.kernel.decide import decide
 from hooks.kernel.legality import IllegalEventError
 from hooks.kernel.state import RunState
-from hooks.replay.changed_steps import changed_of_step
+from hooks.replay.changed_steps import Changed, changed_of_step
 
 
 @dataclass(frozen=True, slots=True)
 class Divergence:
     """An event that would not be there. `enabled` are the decisions that would be made instead, if any.
 
-    `reason` says why where it is no decision: an input about something that is not there. `changed` names the fields
-    of a step that would be begun as well, but as another one.
+    `reason` says why where it is no decision: an input about something that is not there. `changed` has the fields of
+    a step that would be begun as well, but as another one: what they were, and what they would be.
     """
 
     event: Event
     enabled: tuple[Payload, ...] = ()
     reason: str | None = None
-    changed: tuple[str, ...] = ()
+    changed: Changed = field(default_factory=dict)
 
 
 def replay_decisions(

@@ -168,6 +168,8 @@ class Driver:
         node = graph.nodes[graph.position[node_id]]
         if isinstance(node, DecisionNode):
             return True
+        if not self._dispatches:
+            return False  # what it asks about may be for others to say, who perform the step
         gate = gate_of(node)
         activity, attempt = state.activities.get(activity_id), state.open.get(activity_id)
         is_fresh = (activity is None or not activity.approved) and (attempt is None or attempt.wait is None)

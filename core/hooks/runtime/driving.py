@@ -27,6 +27,7 @@ from hooks.runtime.hook_asker import HookAsker, tell_on_stderr
 from hooks.runtime.hook_points import HookPoints
 from hooks.runtime.local import LocalExecutionHooks
 from hooks.runtime.masking import masker_of, secret_names_of
+from hooks.runtime.performers import require_performers
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.reading import RunView
 from hooks.runtime.recorder import Recorder
@@ -150,10 +151,12 @@ async def drive_async(
     """`drive` within the caller's loop; `implementation` replaces the workflow's own agents and executors.
 
     Without one `agent_for` may give other agents than those declared. `plugins` are hooks of this program, asked after
-    those of the run; raises UsageError where one is none.
+    those of the run. Raises UsageError where one is none, MissingPerformerError as `require_performers` does.
     """
     if run.state.ended is not None and not has_requests(run.directory.inbox):
         return RunReport(run.view())
+    if implementation is None and dispatching == "work":
+        require_performers(run.definition, run.state, agent_for=agent_for)
     interruption = Interruption()
     hooks, recorder = recorder_of(run)
     secret_names = secret_names_of(run.definition)

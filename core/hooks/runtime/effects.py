@@ -40,6 +40,7 @@ from hooks.runtime.execution_hooks import (
     RecoveryResult,
     Succeeded,
 )
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step import Step, checked_outcome, error_of_outcome, shown
 from hooks.runtime.step_errors import NOT_STARTED, NothingMore, StepError, error_of_exception, step_error
@@ -341,13 +342,13 @@ class _Performance:
     async def _reconcile_once(self, canonical_input: Any, value: Any) -> None:
         """What a cancel has time for: one look-up."""
         answer: LookUp = CannotTell("NoReconciler")
-        policy = EffectPolicy()
+        policy, why = EffectPolicy(), "cancelled"
         try:
             policy = self._policy(canonical_input)
             if policy.can_look_up:
                 answer = await uncancelled(self.effect.look_up(self.attempt.context(), value))
         except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
-            answer = Later(error_of_exception(error).error_message)
+            why = error_of_exception(error).error_message
         if not self.attempt.state.is_dangling:
             return  # settled meanwhile
         if isinstance(answer, Found):
@@ -355,7 +356,7 @@ class _Performance:
         elif isinstance(answer, Absent) and self._settled_at(policy) <= self.attempt.run.now():
             await self._absent()
         else:
-            await self._record_result(outcome="in_doubt", reason="cancelled")
+            await self._record_result(outcome="in_doubt", reason=why)
 
     async def _look_up(self, policy: EffectPolicy, value: Any) -> None:
         pauses = _pauses()
@@ -447,8 +448,8 @@ class _Performance:
     async def _ask_again(self, reason: str, duration_ms: int) -> None:
         """Wait before asking again, and say why. One pass does not wait; a stop or a cancel ends it."""
         by_hand = "`hooks resolve` settles it by hand."
-        node_id = self.attempt.state.node_id
-        self.attempt.run.tell(f"{node_id}: {reason}; asked again in {spelt(duration_ms)}. {by_hand}")
+        place = name_in_id(self.attempt.state.activity_id)
+        self.attempt.run.tell(f"{place}: {reason.removesuffix('.')}; asked again in {spelt(duration_ms)}. {by_hand}")
         if self.attempt.run.one_pass:
             self.attempt.leave()
         match await self.attempt.pause(duration_ms):

@@ -15,6 +15,7 @@ from hooks.pipeline.plugins import Registered
 from hooks.runtime.driving import RunReport, drive_async
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
 from hooks.runtime.meant import meant_to_retry
+from hooks.runtime.performers import require_performers
 from hooks.runtime.reading import read_run
 from hooks.runtime.runs import OpenRun, open_existing, reopen_run
 from hooks.runtime.user import user_name
@@ -34,7 +35,8 @@ async def run_loop(
     `implementation` performs its work instead of the workflow's own agents and executors; `plugins` are hooks of this
     program (functions, Plugin classes), asked after those of the run; `on_event` is told of each event once it is
     durable. Cancelled, it lets go as if the process had been killed: the run can be recovered. Raises
-    StorageError when the log cannot be written.
+    StorageError when the log cannot be written; without `implementation` MissingPerformerError, before anything is
+    done, where a step names an agent or executor that nobody performs here.
     """
     return await drive_async(
         run,
@@ -79,7 +81,12 @@ async def retry(
     """
     nodes = [] if node is None else [meant_to_retry(read_run(directory), node)]
     with reopen_run(
-        directory, by=by or user_name(), nodes=nodes, max_concurrency=max_concurrency, hook_entries=hook_entries
+        directory,
+        by=by or user_name(),
+        nodes=nodes,
+        max_concurrency=max_concurrency,
+        hook_entries=hook_entries,
+        admit=require_performers if implementation is None else None,
     ) as run:
         return await run_loop(
             run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
@@ -98,8 +105,10 @@ async def recover(
     on_event: Callable[[Event], None] | None = None,
 ) -> RunReport:
     """Go on with a run whose driver is gone, to the same end. `take_over` and `hook_entries` as of `open_existing`,
-    which says what this raises where the run is another's, copied or damaged."""
-    with open_existing(directory, take_over=take_over, hook_entries=hook_entries, clock=clock) as run:
+    which says what this raises where the run is another's, copied or damaged. Without `implementation`, raises
+    MissingPerformerError, the run unchanged, where its own agents and executors are not all known here."""
+    admit = require_performers if implementation is None else None
+    with open_existing(directory, take_over=take_over, hook_entries=hook_entries, clock=clock, admit=admit) as run:
         return await run_loop(
             run, implementation=implementation, stays_at_gates=stays_at_gates, plugins=plugins, on_event=on_event
         )

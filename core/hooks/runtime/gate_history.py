@@ -25,7 +25,7 @@ def how_gate_ended(directory: RunDirectory, word: str | None) -> str | None:
                 then = "it counts as approved" if approved else "its step fails"
                 told[wait_id] = f"The deadline of the gate {name_in_id(wait_id)} was over at {at}; {then}."
             case WaitClosed(wait_id=wait_id, reason=reason) if wait_id in told:
-                told[wait_id] = f"The gate {name_in_id(wait_id)} was closed at {at}, because the run {_ENDED[reason]}."
+                told[wait_id] = f"The gate {name_in_id(wait_id)} was closed at {at}, because {ENDED[reason]}."
     return next(reversed(told.values()), None)
 
 
@@ -33,4 +33,5 @@ def answer_word(approved: bool) -> str:
     return "approved" if approved else "rejected"
 
 
-_ENDED = {"failed": "failed", "cancelled": "was cancelled"}
+ENDED = {"failed": "the run failed", "cancelled": "it was cancelled"}
+"""What closed a gate that nobody answered."""

@@ -21,7 +21,7 @@ import msgspec
 import orjson
 
 from hooks.blotting import Blotter, unused
-from hooks.definition.model import workflow_from_json
+from hooks.definition.model import Workflow, every_node, workflow_from_json
 from hooks.errors import CorruptRunError, StorageError, UsageError
 from hooks.events.envelope import FIRST_PREV, close_line, decode, open_line
 from hooks.events.payloads import (
@@ -117,7 +117,7 @@ def copy_portably(directory: RunDirectory, into: Path, blotter: Blotter) -> Port
     left = check_run(RunDirectory(into))
     damage = next((finding for finding in left if finding.severity == "damage"), None)
     if damage is not None or len(left) > notices:
-        raise UnblottableError(str(damage or left[-1]).removeprefix(f"{into}{os.sep}"), copy.run_id)
+        raise UnblottableError((damage or left[-1]).file.removeprefix(f"{into}{os.sep}"), copy.run_id)
     return copy
 
 
@@ -148,7 +148,7 @@ class _Copying:
     def copy(self) -> PortableCopy:
         end = self._survey()
         if self._blotter.is_in(self._run_id.encode()):
-            raise UnblottableError("the run's id", self._run_id)
+            raise UnblottableError("The id of the run", self._run_id)
         self._into.mkdir(mode=0o700, parents=True)
         self._copy_workflow()
         self._copy_blobs()
@@ -184,6 +184,9 @@ class _Copying:
     def _copy_workflow(self) -> None:
         assert self._created is not None, "a checked run begins with runCreated"
         data = read_workflow(self._directory, self._created)
+        for what, its_id in _ids_in(workflow_from_json(data)):
+            if self._blotter.is_in(its_id.encode()):
+                raise UnblottableError(what, self._run_id)
         blotted = self._blotted_document(data, "workflow.json")
         if blotted != data:
             self._named.revision_id = sha256(blotted).hexdigest()
@@ -396,6 +399,13 @@ class _Copying:
         if not (self._into / place).exists():
             with self._create(place) as file:
                 file.write(data)
+
+
+def _ids_in(workflow: Workflow) -> Iterator[tuple[str, str]]:
+    """The ids that everything in a run is named by, and how each is called without saying it."""
+    yield "The workflow_id of workflow.json", workflow.workflow_id
+    for number, node in enumerate(every_node(workflow), start=1):
+        yield f"The id of node {number} of workflow.json, bodies of loops counted with their loop,", node.id
 
 
 def _is_payload(form: dict[str, Any], kind: type[Payload]) -> bool:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hooks.definition.graph import graph_of
 from hooks.definition.model import Workflow, workflow_from_json
 from hooks.errors import CorruptRunError
 from hooks.events.envelope import Event
-from hooks.events.payloads import RunCreated, RunSucceeded
+from hooks.events.payloads import LoopIterationStarted, RunCreated, RunSucceeded
 from hooks.ids import NodeId, RunId
 from hooks.kernel.apply import apply
 from hooks.kernel.legality import IllegalEventError
@@ -144,6 +144,17 @@ def read_run(directory: RunDirectory) -> RunView:
     for event in read_events(directory):
         folding.receive(event)
     return RunView(directory, folding.definition, folding.state, holder, directory.blob_store())
+
+
+def read_round(view: RunView, loop_id: str, iteration: int) -> RunView:
+    """The run as it stood when it last knew of a round: a state lets go of it when the next but one begins."""
+    folding = Folding(view.directory)
+    for event in read_events(view.directory):
+        match event.payload:
+            case LoopIterationStarted(node_id=node_id, iteration=later) if (node_id, later) == (loop_id, iteration + 2):
+                break
+        folding.receive(event)
+    return replace(view, state=folding.state)
 
 
 def check_run(directory: RunDirectory) -> list[Finding]:

@@ -27,7 +27,8 @@ MAX_TURNS = 6
 
 
 class Recorder:
-    """The pen of a run's one driver. After a failed flush it records nothing more: `failure` says why."""
+    """The pen of a run's one driver. After a failed flush, or damage that was come upon, it records nothing more:
+    `failure` says why."""
 
     def __init__(
         self, log: EventLog, blobs: BlobStore, state: RunState, clock: Clock, prelude: Sequence[Payload] = ()
@@ -44,8 +45,17 @@ class Recorder:
         self.on_event: Callable[[Event], None] | None = None
 
     def resolve(self, value: Any) -> Any:
-        """The value a field of an event stands for: a blob reference is read and checked, others are themselves."""
-        return self._blobs.resolve(value)
+        """The value a field of an event stands for: a blob reference is read and checked, others are themselves.
+
+        A blob that is damaged or cannot be read is no fault of the step or hook it is read for: whatever these make of
+        the error that is raised, nothing more is recorded, and the driver stops with it.
+        """
+        try:
+            return self._blobs.resolve(value)
+        except HooksError as error:
+            if self.failure is None:
+                self._fail(error)
+            raise
 
     def record(self, payload: Payload, actor: Actor = "scheduler", *, at: int | None = None) -> Event:
         """Add an event and fold it. Not durable before `commit` returns.

@@ -15,6 +15,7 @@ from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember
 from hooks.kernel.state import RunState
 from hooks.pipeline.history import Moment
+from hooks.pipeline.inspection import faults_before_asking, refuse_faults
 from hooks.pipeline.payload_parts import Occasion, Resolve
 from hooks.pipeline.pipeline import Pipeline
 from hooks.pipeline.plugins import Registered
@@ -67,7 +68,8 @@ async def backtest_run(
 ) -> Backtested:
     """What these hooks would have said in a run; nothing is written to it. `plugins` are hooks as objects.
 
-    Raises CorruptRunError, UsageError for a plugin that is none.
+    Raises CorruptRunError, UsageError for a plugin that is none, DefinitionError for hooks that cannot be loaded or
+    started: they would seem to stop everything.
     """
     events, definition, here = _opened(directory)
     state, resolve = state_before(directory, definition), directory.blob_store().resolve
@@ -85,6 +87,7 @@ async def backtest_run(
         )
         await pipeline.open()
         try:
+            refuse_faults(faults_before_asking(pipeline, members))
             masker = masker_of(definition)
             test = Backtest(
                 pipeline,

@@ -1,9 +1,13 @@
 """Asking something of a run that another process may be driving: cancel it, answer its gates, settle its doubts.
 
-A request is dropped into the inbox, durably, and then: either nobody drives the run, and we take its lock and act as
-its driver for this one thing, dispatching no work; or somebody does, maybe another task of this very loop, and we read
-the log until the event that answers us is in it. Nothing is reported before that event is durable. A driver that was
-stopped (SIGSTOP) answers nobody: a cancel wakes it, and kills it if that does not help.
+Either nobody drives the run: we take its lock, drop the request into the inbox, durably, and act as its driver for this
+one thing, dispatching no work. Or somebody does, maybe another task of this very loop: the request is dropped all the
+same, and we read the log until the event that answers us is in it. Nothing is reported before that event is durable. A
+driver that was stopped (SIGSTOP) answers nobody: a cancel wakes it, and kills it if that does not help.
+
+What is reported as not done must not be done later. A run that cannot be driven (a copy, a damaged one) is refused
+before anything is written; whatever goes wrong after that, the request is taken back, under the lock: whoever answers
+requests holds it, so that by then ours is in the log or never will be.
 """
 
 from __future__ import annotations
@@ -18,15 +22,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hooks.clock import SystemClock
-from hooks.errors import RunLockedError
+from hooks.errors import CorruptRunError, HooksError, QueuedError, RunLockedError, message_of
 from hooks.events.envelope import Event
 from hooks.events.payloads import NodeReference, RequestRefused
 from hooks.runtime.driving import drive_async
 from hooks.runtime.execution_hooks import WorkflowExecutionHooks
-from hooks.runtime.reading import RunView, read_run
-from hooks.runtime.runs import DEFAULT_GRACE_MS, open_existing
-from hooks.storage.inbox import CancelRequest, GateAnswer, Request, Resolution, put_request
-from hooks.storage.locks import ProcessIdentity, process_start_time, this_process
+from hooks.runtime.reading import RunView, read_events, read_run
+from hooks.runtime.runs import DEFAULT_GRACE_MS, OpenRun, open_existing
+from hooks.storage.durable_files import Durability
+from hooks.storage.inbox import CancelRequest, GateAnswer, Request, Resolution, put_request, withdraw_request
+from hooks.storage.locks import DriverLock, ProcessIdentity, process_start_time, this_process
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory
 
@@ -144,15 +149,31 @@ class _Requesting:
         for _ in reader.stream():
             pass
         durability = view.state.created.durability if view.state.created is not None else "strict"
-        put_request(self.directory.inbox, self.request, durability)
-        return await self._await_event(reader)
+        request = _Dropped(self.directory, self.request, durability)
+        try:
+            return await self._await_event(reader, request)
+        except Exception as error:
+            match request.take_back():
+                case "recorded" if isinstance(error, HooksError):
+                    error.message += " What was asked for is recorded all the same, and counts."
+                    error.args = (error.message,)
+                case "left":
+                    raise QueuedError(
+                        f"{message_of(error)} The request lies in the inbox all the same, and may still be taken.",
+                        fix=f"`hooks show {view.run_id}` tells whether it has been.",
+                        run=view.run_id,
+                    ) from error
+            raise
+        except BaseException:  # who asked does not want to know any more
+            request.take_back()
+            raise
 
-    async def _await_event(self, reader: LogReader) -> Answer:
+    async def _await_event(self, reader: LogReader, request: _Dropped) -> Answer:
         give_up_at = time.monotonic() + self.timeout_ms / 1000
         found: Event | None = None
         stopped_since: float | None = None
         while True:
-            await self._drive_if_free()
+            await self._hand_over(request)
             for event in reader.read_new():
                 found = event if _answers(event, self.request.id) else found
             if found is not None and not self._still_waits():
@@ -163,22 +184,29 @@ class _Requesting:
                 stopped_since = self._wake_stopped_driver(stopped_since)
             await asyncio.sleep(POLL_S)
 
-    async def _drive_if_free(self) -> None:
-        """If nobody drives the run, do so for what lies in the inbox."""
-        if self.directory.driver() is not None:
-            return
-        grace_ms = self.request.grace_ms if isinstance(self.request, CancelRequest) else None
-        try:
-            run = open_existing(self.directory, grace_ms=grace_ms, role="inbox")
-        except RunLockedError:
+    async def _hand_over(self, request: _Dropped) -> None:
+        """Drop the request, if that is still to be done; if nobody drives the run, do so for what lies in the inbox."""
+        run = self._open_if_free()
+        if run is None:
+            request.drop()
             return
         with run:
+            request.drop()
             await drive_async(
                 run,
                 dispatching="nothing",
                 implementation=self.implementation,
                 handle_signals=self.handle_signals,
             )
+
+    def _open_if_free(self) -> OpenRun | None:
+        if self.directory.driver() is not None:
+            return None
+        grace_ms = self.request.grace_ms if isinstance(self.request, CancelRequest) else None
+        try:
+            return open_existing(self.directory, grace_ms=grace_ms, role="inbox")
+        except RunLockedError:
+            return None
 
     def _still_waits(self) -> bool:
         """A cancel is reported when the run is over, not when it was asked for."""
@@ -196,6 +224,41 @@ class _Requesting:
             else:
                 os.kill(holder.process.pid, signal.SIGCONT)
         return time.monotonic() if since is None else since
+
+
+@dataclass(slots=True)
+class _Dropped:
+    """A request on its way into the inbox, and out of it where nothing comes of it."""
+
+    directory: RunDirectory
+    request: Request
+    durability: Durability
+    _is_dropped: bool = False
+
+    def drop(self) -> None:
+        """Put it into the inbox, once; durable on return."""
+        if not self._is_dropped:
+            self._is_dropped = True  # also one of which only the sync failed may be found there
+            put_request(self.directory.inbox, self.request, self.durability)
+
+    def take_back(self) -> Literal["gone", "recorded", "left"]:
+        """See to it that nothing comes of it: `gone`, unless it is recorded by now; `left` where it lies in the inbox
+        and somebody else may be about to answer it."""
+        if not self._is_dropped:
+            return "gone"
+        try:
+            with DriverLock.acquire(self.directory.lock, role="inbox", run_id=self.directory.run_id):
+                if self._is_recorded():
+                    return "recorded"
+                withdraw_request(self.directory.inbox, self.request, self.durability)
+        except HooksError:
+            return "left"
+        return "gone"
+
+    def _is_recorded(self) -> bool:
+        with suppress(CorruptRunError):  # nobody can have answered since
+            return any(_answers(event, self.request.id) for event in read_events(self.directory))
+        return False
 
 
 def _answers(event: Event, request_id: str) -> bool:

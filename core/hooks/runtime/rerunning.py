@@ -8,6 +8,7 @@ asked for. The origin is only read.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from hooks.ids import NodeId
 from hooks.kernel.state import NodeState, Turn, output_of
 from hooks.pipeline.hook_set import flag_entries
 from hooks.runtime.binding import resolve_composite
+from hooks.runtime.node_names import name_in_id
 from hooks.runtime.reading import RunView
 from hooks.runtime.runs import OpenRun, start_run
 
@@ -75,7 +77,8 @@ def start_rerun(
     assert created is not None, "a run that was read begins with runCreated"
     plan = plan_rerun(origin, definition or origin.definition, begin)
     if plan.repeated and not repeat_effects:
-        raise _repeats(origin, plan.repeated)
+        graph = graph_of(definition or origin.definition)
+        raise _repeats(origin, plan.repeated, has_later=_has_later(origin, graph, begin, plan.repeated))
     of_flags = flag_entries(origin.state.hook_set)
     if definition is None and created.workflow_file is not None:
         workflow_file = Path(created.workflow_file)
@@ -99,19 +102,34 @@ def start_rerun(
     )
 
 
-def _repeats(origin: RunView, repeated: Sequence[RepeatedEffect]) -> UsageError:
-    named = ", ".join(_named(effect, origin.run_id) for effect in repeated)
+def _repeats(origin: RunView, repeated: Sequence[RepeatedEffect], *, has_later: bool) -> UsageError:
+    named = ", ".join(_named(effect) for effect in repeated)
+    doubted = [name_in_id(effect.activity_id) for effect in repeated if effect.activity_id and effect.in_doubt]
+    ways = [f"settle it first (`hooks resolve {origin.run_id} {shlex.quote(place)}`)" for place in doubted]
+    ways += ["begin with a later node"] * has_later
+    fix = ", ".join([*ways, f"{'or ' if ways else ''}say --repeat-effects"]) + "."
     return UsageError(
         f"That would repeat what run {origin.run_id} has done, or may have: {named}.",
-        fix="Begin with a later node, or say --repeat-effects.",
+        fix=fix[0].upper() + fix[1:],
         run=origin.run_id,
     )
 
 
-def _named(effect: RepeatedEffect, run_id: str) -> str:
+def _has_later(origin: RunView, graph: Graph, begin: str, repeated: Sequence[RepeatedEffect]) -> bool:
+    """Whether a rerun could begin after all that would be repeated: only what succeeded is ever taken over."""
+    loops = {inner: loop_id for loop_id, body in graph.bodies.items() for inner in body.position}
+    repeating = {loops.get(effect.node_id, effect.node_id) for effect in repeated}
+    nodes = [origin.state.root.nodes.get(NodeId(node_id)) for node_id in repeating]
+    if any(node is None or node.status != "succeeded" for node in nodes):
+        return False
+    again = downstream(graph, [graph.position[begin]])
+    return any(not graph.dependants[position] and graph.nodes[position].id not in repeating for position in again)
+
+
+def _named(effect: RepeatedEffect) -> str:
     if effect.activity_id is None:
         return f"{effect.node_id} (done before, and taken over)"
-    return f"{effect.activity_id.removeprefix(f'{run_id}::')} ({'in doubt' if effect.in_doubt else 'done'})"
+    return f"{name_in_id(effect.activity_id)} ({'in doubt' if effect.in_doubt else 'done'})"
 
 
 def plan_rerun(origin: RunView, definition: Workflow, node_id: str) -> RerunPlan:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 from hooks.clock import Clock, SteadyClock, SystemClock
 from hooks.definition.model import HookEntry, Workflow, revision_id, workflow_to_json
@@ -23,6 +23,7 @@ from hooks.events.payloads import (
     ForkedFrom,
     HookSetChanged,
     NodeImported,
+    NodeReference,
     Payload,
     ResumeStarted,
     RunCreated,
@@ -45,6 +46,9 @@ from hooks.storage.locks import DriverLock, LockRole, this_process
 from hooks.storage.run_creation import create_run
 from hooks.storage.run_directory import RunDirectory
 from hooks.storage.run_opening import OpenedRun, open_run
+
+Admit: TypeAlias = Callable[[Workflow, RunState, Sequence[NodeReference]], None]
+"""Refuses, by raising, to drive a run of which these nodes would be reopened."""
 
 DEFAULT_GRACE_MS = 10_000
 INBOX_HOLDER_S = 5
@@ -202,6 +206,7 @@ def open_existing(
     clock: Clock | None = None,
     role: LockRole = "driver",
     will_move: bool = False,
+    admit: Admit | None = None,
 ) -> OpenRun:
     """Become the driver of a run: lock it, check its whole log, repair a torn tail. Nothing else is changed.
 
@@ -209,10 +214,11 @@ def open_existing(
     the first thing that this driver does. Waits a few seconds for one who only delivers a request.
 
     Raises RunLockedError, CorruptRunError, StorageError, and RunCopiedError unless `take_over`, or unless it has ended
-    and will not be moved (`will_move`: not even then).
+    and will not be moved (`will_move`: not even then); and what `admit` raises, which is shown the run before anything
+    is changed: `require_performers`, for a run that will be driven by its own agents and executors.
     """
     clock = clock or SystemClock()
-    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role, will_move=will_move)
+    folding, opened = _open(directory, take_over=take_over, clock=clock, role=role, will_move=will_move, admit=admit)
     inode = directory.path.stat().st_ino
     resume: ResumeStarted | None = ResumeStarted(
         session=this_session(inode), taken_over=opened.taken_over, max_concurrency=max_concurrency
@@ -239,7 +245,7 @@ def open_existing(
 
 
 def _open(
-    directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole, will_move: bool
+    directory: RunDirectory, *, take_over: bool, clock: Clock, role: LockRole, will_move: bool, admit: Admit | None
 ) -> tuple[Folding, OpenedRun]:
     give_up_at = time.monotonic() + INBOX_HOLDER_S
     while True:
@@ -251,6 +257,7 @@ def _open(
                 now_ms=clock.now_ms(),
                 take_over=take_over,
                 has_ended=(lambda: False) if will_move else folding.has_ended,
+                admit=partial(_admit, folding, admit),
                 receive=folding.receive,
             )
         except RunLockedError:
@@ -259,6 +266,11 @@ def _open(
             if role == "inbox" or not is_brief or time.monotonic() > give_up_at:
                 raise
             time.sleep(0.02)
+
+
+def _admit(folding: Folding, admit: Admit | None) -> None:
+    if admit is not None:
+        admit(folding.definition, folding.state, ())
 
 
 def reopen_run(
@@ -270,10 +282,12 @@ def reopen_run(
     max_concurrency: int | None = None,
     hook_entries: Sequence[HookEntry] = (),
     clock: Clock | None = None,
+    admit: Admit | None = None,
 ) -> OpenRun:
     """Have the failed, blocked or cancelled nodes of a finished run tried again (or `nodes`: scope and node).
 
-    Durable when this returns, with the driver's lock held; `drive` then moves it. `hook_entries` as of `open_existing`.
+    Durable when this returns, with the driver's lock held; `drive` then moves it. `hook_entries` and `admit` as of
+    `open_existing`; it is shown what would be reopened as well.
     Raises InDoubtError while an effect is in doubt, UsageError for a run that has not failed, DefinitionError for hooks
     that cannot be used.
     """
@@ -287,8 +301,11 @@ def reopen_run(
     )
     try:
         _require_reopenable(run)
+        reopened = nodes_to_reopen(run.state, nodes)
+        if admit is not None:
+            admit(run.definition, run.state, reopened)
         _, recorder = recorder_of(run)
-        recorder.record(RunReopened(nodes=nodes_to_reopen(run.state, nodes), by=by), "human")
+        recorder.record(RunReopened(nodes=reopened, by=by), "human")
         recorder.commit_now()
     except BaseException:
         run.close()

@@ -107,8 +107,9 @@ class LiveTelling:
         unsent = len(self._unsent) + self._dropped
         if not unsent and self._reason is None:
             return None
+        reason = self._reason or self._collector.trouble or "the collector takes too long"
         return (
-            f"telemetry: {unsent} spans were not sent ({self._reason or 'the collector takes too long'}); "
+            f"telemetry: {unsent} spans were not sent ({reason}); "
             f"`hooks export {self._directory.run_id} --otlp` sends them"
         )
 

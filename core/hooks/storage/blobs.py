@@ -12,7 +12,8 @@ A blob's bytes are synced by `spill`, its name by `sync_names`: once for the eve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -29,6 +30,7 @@ from hooks.storage.durable_files import (
     Durability,
     read_bytes,
     replace_file,
+    storage_error,
     sync_directory,
     write_new_file,
 )
@@ -149,18 +151,39 @@ class BlobStore:
 
     def read(self, reference: BlobReference) -> bytes:
         """The bytes of a blob. Raises CorruptRunError unless it is there and holds what its name says."""
-        digest = reference.output_hash
-        # The path is derived from the hash: what stands in the log never names a file outside blobs/.
-        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-            raise CorruptRunError(f"{digest!r} is not the name of a blob", file=str(self._directory))
-        path = self._directory / digest
+        path = self._path(reference)
         try:
             data = read_bytes(path)
         except FileNotFoundError as error:
-            raise CorruptRunError("this blob is missing", file=str(path)) from error
-        if len(data) != reference.output_bytes or sha256(data).hexdigest() != digest:
-            raise CorruptRunError("the content of this blob is not what its name says", file=str(path))
+            raise _damaged("this blob is missing", path) from error
+        if len(data) != reference.output_bytes or sha256(data).hexdigest() != reference.output_hash:
+            raise _damaged("the content of this blob is not what its name says", path)
         return data
+
+    def require(self, references: Iterable[BlobReference]) -> None:
+        """Raise CorruptRunError for a blob that is missing or has another size; their content is not read."""
+        for reference in references:
+            path = self._path(reference)
+            try:
+                size = os.stat(path).st_size
+            except FileNotFoundError as error:
+                raise _damaged("this blob is missing", path) from error
+            except OSError as error:
+                raise storage_error("read", path, error) from error
+            if size != reference.output_bytes:
+                raise _damaged(f"this blob has {size} bytes; {reference.output_bytes} were written", path)
+
+    def _path(self, reference: BlobReference) -> Path:
+        """Where it is; derived from the hash, so that what stands in the log never names a file outside blobs/."""
+        digest = reference.output_hash
+        if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+            raise CorruptRunError(f"{digest!r} is not the name of a blob", file=str(self._directory))
+        return self._directory / digest
+
+
+def _damaged(what: str, path: Path) -> CorruptRunError:
+    fix = "Put this file back as it was, from a backup or another copy of the run; then go on with `hooks recover`."
+    return CorruptRunError(what, file=str(path), fix=fix)
 
 
 _REFERENCE_BYTES = len(

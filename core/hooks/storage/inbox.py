@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from hooks.errors import CorruptRunError, StorageError
+from hooks.errors import CorruptRunError, StorageError, UsageError
 from hooks.events.payloads import NodeReference, Value
 from hooks.jsonio import require
 from hooks.storage.durable_files import Durability, read_bytes, rename, storage_error, sync_directory, write_new_file
@@ -70,20 +70,37 @@ _decode = msgspec.json.Decoder(Request).decode
 def put_request(inbox: Path, request: Request, durability: Durability) -> Path:
     """Drop a request; durable on return. Its file is named by its id, which must sort by time.
 
-    Raises UsageError for what JSON cannot carry.
+    Raises UsageError for what JSON cannot carry, and for one that is so large that it would not be read; StorageError,
+    and what is left of it then, `withdraw_request` removes.
     """
     for name in request.__struct_fields__:
         if not isinstance(value := getattr(request, name), Struct):
             require(name, value)
-    temporary = inbox / f".{request.id}.tmp"
-    target = inbox / f"{request.id}{_SUFFIX}"
+    data = msgspec.json.encode(request)
+    if len(data) > _LARGEST:
+        raise UsageError(
+            f"This request has {len(data)} bytes; {_LARGEST} are taken at the most.",
+            fix="Say less: of a large output a path or a summary.",
+        )
+    temporary, target = _files_of(inbox, request)
     try:
         inbox.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise storage_error("make the directory", inbox, error) from error
-    write_new_file(temporary, msgspec.json.encode(request), durability)
+    write_new_file(temporary, data, durability)
     rename(temporary, target, durability)
     return target
+
+
+def _files_of(inbox: Path, request: Request) -> tuple[Path, Path]:
+    return inbox / f".{request.id}.tmp", inbox / f"{request.id}{_SUFFIX}"
+
+
+def withdraw_request(inbox: Path, request: Request, durability: Durability) -> None:
+    """Take a request back that nobody has answered; only for who holds the driver's lock. Durable on return."""
+    for path in _files_of(inbox, request):
+        if os.path.lexists(path):
+            remove_request(path, durability)
 
 
 class BadRequest(Struct, frozen=True):
@@ -135,7 +152,7 @@ def put_aside(path: Path, durability: Durability) -> Path:
 
 
 def remove_request(path: Path, durability: Durability) -> None:
-    """Take a request out of the inbox, once its answer is durable."""
+    """Take a request out of the inbox, once its answer is durable or there will be none."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:

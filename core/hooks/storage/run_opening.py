@@ -1,7 +1,8 @@
 """How a driver becomes the driver of an existing run.
 
 In this order: take the lock; make durable what an earlier driver wrote and did not live to sync; read the whole log and
-check it; refuse a copied directory; only then change anything, which is to cut a torn tail.
+check it; look for every blob it names; refuse a copied directory; only then change anything, which is to cut a torn
+tail.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from hooks.errors import CorruptRunError, NotFoundError, RunCopiedError
 from hooks.events.envelope import Event
 from hooks.events.payloads import LogRepaired, ResumeStarted, RunCreated
 from hooks.regular_files import open_regular
+from hooks.storage.blobs import BlobReference, references_in
 from hooks.storage.durable_files import (
     Durability,
     rename,
@@ -55,6 +57,7 @@ def open_run(
     now_ms: int,
     take_over: bool = False,
     has_ended: Callable[[], bool] = lambda: False,
+    admit: Callable[[], object] = lambda: None,
     durability: Durability | None = None,
     receive: Callable[[Event], object] | None = None,
 ) -> OpenedRun:
@@ -66,8 +69,8 @@ def open_run(
 
     Raises RunLockedError, CorruptRunError (nothing was changed), StorageError, and RunCopiedError unless `take_over`
     if the directory is not the one its last driver worked in. A copy of a run that `has_ended`, asked when all events
-    were received, is opened like the original: there is nothing left in it that could be done twice. After an error the
-    lock is free again.
+    were received, is opened like the original: there is nothing left in it that could be done twice. Then `admit` may
+    refuse by raising. After an error the lock is free again.
     """
     if not os.path.isdir(directory.path):
         raise NotFoundError(f"There is no run directory {directory.path}.", fix="`hooks ls` lists the runs.")
@@ -75,7 +78,7 @@ def open_run(
         raise CorruptRunError("the log is missing", file=str(directory.log))
     lock = DriverLock.acquire(directory.lock, role=role, run_id=directory.run_id)
     try:
-        return _open_locked(directory, lock, now_ms, lambda: take_over or has_ended(), durability, receive)
+        return _open_locked(directory, lock, now_ms, lambda: take_over or has_ended(), admit, durability, receive)
     except BaseException:
         lock.release()
         raise
@@ -86,6 +89,7 @@ def _open_locked(
     lock: DriverLock,
     now_ms: int,
     may_be_copy: Callable[[], bool],
+    admit: Callable[[], object],
     durability: Durability | None,
     receive: Callable[[Event], object] | None,
 ) -> OpenedRun:
@@ -94,17 +98,21 @@ def _open_locked(
     durability = durability or _created_durability(directory)
     _make_durable(directory, durability)
     reader = LogReader(directory.log)
-    created, inode = _read_all(reader, directory, receive)
+    blobs = directory.blob_store(durability)
+    named: dict[str, BlobReference] = {}
+    created, inode = _read_all(reader, directory, _noting_blobs(named, receive))
     workflow_json = read_workflow(directory, created)
+    blobs.require(named.values())
     taken_over = inode != directory.path.stat().st_ino
     if taken_over and not may_be_copy():
         raise RunCopiedError(directory.run_id)
+    admit()
     repaired = _cut_tail(directory, reader.torn_tail, durability) if reader.torn_tail else None
     directory.make_subdirectories(durability)
     log = EventLog(
         directory.log,
         run_id=reader.run_id or directory.run_id,
-        blobs=directory.blob_store(durability),
+        blobs=blobs,
         durability=durability,
         position=reader.position,
     )
@@ -184,6 +192,15 @@ def _read_all(reader: LogReader, directory: RunDirectory, receive: Callable[[Eve
             inode = event.payload.session.inode
         receive(event)
     return first.payload, inode
+
+
+def _noting_blobs(named: dict[str, BlobReference], receive: Callable[[Event], object]) -> Callable[[Event], object]:
+    def note(event: Event) -> None:
+        for reference in references_in(event.payload):
+            named[reference.output_hash] = reference
+        receive(event)
+
+    return note
 
 
 def _cut_tail(directory: RunDirectory, tail: TornTail, durability: Durability) -> LogRepaired:

@@ -16,6 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
@@ -106,16 +107,23 @@ class Collector:
             raise UsageError(
                 f"The OTEL_EXPORTER_OTLP_* variables cannot be used: {error}.", fix="Correct or unset them."
             ) from error
+        self._complaints: Sequence[str] = ()
         self.endpoint = endpoint or next((os.environ[name] for name in ENDPOINTS if os.environ.get(name)), _LOCAL)
 
     def send(self, spans: Sequence[Span]) -> None:
         from opentelemetry.sdk.trace.export import SpanExportResult
 
         for batch in _batches(spans):
-            with _heard_complaints() as complaints:
+            with _heard_complaints() as self._complaints:
                 result = self._exporter.export(_for_sdk(batch))
             if result is not SpanExportResult.SUCCESS:
-                raise CollectorError(self.endpoint, _reason(complaints))
+                raise CollectorError(self.endpoint, _reason(self._complaints))
+            self._complaints = ()
+
+    @property
+    def trouble(self) -> str | None:
+        """What went wrong so far with what is being sent; None if nothing did. The SDK tries for a while by itself."""
+        return _reason(self._complaints) if self._complaints else None
 
     def close(self) -> None:
         """Give up what is being sent, from another thread as well."""
@@ -150,7 +158,13 @@ def _reason(complaints: Sequence[str]) -> str:
     """The first thing that went wrong, without the words around it."""
     complaint = next(iter(complaints), "no reason was given")
     found = next(filter(None, (reason.search(complaint) for reason in _REASONS)), None)
-    return found[1] if found else complaint
+    return complaint if found is None else _with_its_number(found[1])
+
+
+def _with_its_number(reason: str) -> str:
+    """Of an answer that it means to try again after, the SDK tells the phrase alone."""
+    number = next((status.value for status in HTTPStatus if status.phrase == reason), None)
+    return reason if number is None else f"it answered {number} {reason}"
 
 
 def _batches(spans: Sequence[Span]) -> Iterator[list[Span]]:
