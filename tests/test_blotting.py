@@ -120,3 +120,20 @@ def test_nothing_to_find_changes_nothing() -> None:
 
 def test_it_shows_nobody_what_it_looks_for() -> None:
     assert repr(Blotter({"S": SECRET})) == "Blotter(S)"
+
+
+def _occurrences_blotted(secret: bytes, data: bytes) -> bytes:
+    """Byte by byte, as it is meant."""
+    blotted = bytearray(data)
+    for at in range(len(data)):
+        if data.startswith(secret, at):
+            blotted[at : at + len(secret)] = b"*" * len(secret)
+    return bytes(blotted)
+
+
+@pytest.mark.parametrize("secret", ["aaaaaaaaaaaa", "abababababab", "abcabcabcab", "abcdefghijkl"])
+@pytest.mark.parametrize("length", [11, 12, 13, 4_095, 4_107, 4_108, 4_109, 13_000])
+def test_a_value_that_overlaps_itself_on_and_on_is_blotted_to_its_last_byte(secret: str, length: int) -> None:
+    data = b"xa" + (secret.encode() * length)[:length] + b"b" + secret.encode() + b"a"
+
+    assert Blotter({"S": secret}).blot(data) == _occurrences_blotted(secret.encode(), data)

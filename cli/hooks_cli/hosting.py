@@ -6,12 +6,16 @@ What it prints goes to stderr: stdout is for what a command comes to. And it can
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
 
+from hooks.runtime.driving import run_to_end
 from hooks_cli.render.streams import stdout_kept_for_results
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -20,6 +24,12 @@ def hosting_python() -> Iterator[None]:
     _keep_alive()
     with stdout_kept_for_results():
         yield
+
+
+def run_hosting(work: Coroutine[Any, Any, T]) -> T:
+    """Run `work`, which calls what people have written, to its end. Raises LoopEndedError."""
+    with hosting_python(), asyncio.Runner() as runner:
+        return run_to_end(runner.run, runner.get_loop().create_task(work))
 
 
 def _keep_alive() -> None:

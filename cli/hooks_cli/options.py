@@ -28,14 +28,18 @@ def _text(name: str) -> Any:
     """A callback for text that goes into the log, which is UTF-8."""
 
     def require_utf8(value: str | None) -> str | None:
-        try:
-            (value or "").encode()
-        except UnicodeEncodeError:
-            shown = os.fsencode(value or "")
-            raise UsageError(f"{name} {shown!r} is not UTF-8; it is to be kept in the log.") from None
+        require_text(name, value or "")
         return value
 
     return require_utf8
+
+
+def require_text(name: str, value: str) -> None:
+    """Raise UsageError naming the option whose value the log, which is UTF-8, could not keep."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"{name} {os.fsencode(value)!r} is not UTF-8; it is to be kept in the log.") from None
 
 
 RunsDir: TypeAlias = Annotated[
@@ -136,9 +140,10 @@ def accepted_codes(text: str | None) -> frozenset[int]:
 
 
 def key_values(option: str, words: Sequence[str]) -> dict[str, str]:
-    """The pairs of a repeated `k=v` option. Raises UsageError."""
+    """The pairs of a repeated `k=v` option, to be kept in the log. Raises UsageError."""
     pairs = {}
     for word in words:
+        require_text(option, word)
         key, equals, value = word.partition("=")
         if not equals or not key:
             raise UsageError(f"{option} {word!r} is not of the form key=value.", fix=f"{option} {key or 'key'}=value")

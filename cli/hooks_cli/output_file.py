@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hooks.errors import StorageError, UsageError
+from hooks_cli.render.streams import stdout_error
 
 STDOUT = "-"
 
@@ -21,7 +22,7 @@ def output_file(name: str, *, force: bool) -> Iterator[BinaryIO]:
     `-` is stdout. Raises UsageError for a file that is there, unless `force`, and for what is no file in any case.
     """
     if name == STDOUT:
-        yield _stdout()
+        yield from _stdout()
         return
     path = Path(name)
     _refuse_taken(path, force=force)
@@ -48,5 +49,11 @@ def _refuse_taken(path: Path, *, force: bool) -> None:
         raise UsageError(f"{path} is there already.", fix="Name another with `-o`, or say --force to replace it.")
 
 
-def _stdout() -> BinaryIO:
-    return sys.stdout.buffer
+def _stdout() -> Iterator[BinaryIO]:
+    try:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise stdout_error(error) from error

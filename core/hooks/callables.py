@@ -12,10 +12,12 @@ import contextvars
 import difflib
 import importlib
 import inspect
+import itertools
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -30,6 +32,9 @@ from hooks.regular_files import read_regular
 # A module must be in sys.modules while it is being executed; without a lock a second thread would find it half made.
 # Each has its own, by the name it is loaded under: one that hangs holds up nobody who wants another.
 _loading: dict[str, threading.RLock] = {}
+_apart: ContextVar[str] = ContextVar("_apart", default="")
+"""What the names of modules end with that are loaded here, so that others do not share them."""
+_numbers = itertools.count(1)
 
 
 class CallableError(Exception):
@@ -69,6 +74,23 @@ def load_named(reference: str, base: Path) -> Any:
             what = f"looking for {name!r} in {place} failed: {describe_exception(error)}"
             raise CallableError(f"{reference!r}: {what}") from error
     return found
+
+
+@contextmanager
+def files_executed_anew() -> Iterator[None]:
+    """While this is entered, each file is executed once more for whoever is in here, and forgotten on leaving.
+
+    So what a module keeps in itself begins anew, as in a process of its own; what is imported by name is shared.
+    """
+    ending = f"_{next(_numbers)}"
+    before = _apart.set(ending)
+    try:
+        yield
+    finally:
+        _apart.reset(before)
+        for name in [name for name in [*_loading] if name.endswith(ending)]:
+            sys.modules.pop(name, None)
+            _loading.pop(name, None)
 
 
 async def call(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -156,7 +178,7 @@ def _load_file(path: Path) -> ModuleType:
         raise CallableError(f"Cannot read {path}: {error.strerror}.") from error
     path = path.absolute()
     digest = sha256(str(path).encode("utf-8", "surrogateescape") + b"\0" + source).hexdigest()
-    name = f"_hooks_file_{digest[:32]}"
+    name = f"_hooks_file_{digest[:32]}{_apart.get()}"
     with _loading.setdefault(name, threading.RLock()):
         if name in sys.modules:
             return sys.modules[name]

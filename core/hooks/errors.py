@@ -12,6 +12,7 @@
     ├── NotFoundError (7)         no such run or node, or several
     ├── RefusedError (7)          the run has answered a request, and the answer is no
     ├── QueuedError (8)           nobody has answered a request yet; it is durable
+    ├── LoopEndedError (8)        a hook, or other Python of others, has ended what ran beside it
     ├── InDoubtError (10)         only a person can say what became of an effect
     ├── CorruptRunError (9)       the log or a file beside it is not what was written
     └── StorageError (74)         the disk said no
@@ -188,21 +189,28 @@ class QueuedError(HooksError):
     exit_code = 8
 
 
+class LoopEndedError(HooksError):
+    """Python of others has cancelled what ran beside it in the event loop; the log has all that was done."""
+
+    exit_code = 8
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A hook, an agent or an executor in Python has cancelled tasks that are not its own, and so this command.",
+            fix="Have it cancel only what it has started; a run that was under way goes on with `hooks recover`.",
+        )
+
+
 class CorruptRunError(HooksError):
     """Bytes of a run that were durable are no longer what was written; nothing is done by what is there instead."""
 
     exit_code = 9
 
     def __init__(
-        self,
-        message: str,
-        *,
-        file: str,
-        line: int | None = None,
-        byte: int | None = None,
-        fix: str = "Restore the run directory from a backup; nothing was changed.",
+        self, message: str, *, file: str, line: int | None = None, byte: int | None = None, fix: str | None = None
     ) -> None:
         where = file + (f", line {line}" if line is not None else "") + (f", byte {byte}" if byte is not None else "")
+        fix = fix or "Restore the run directory from a backup; nothing was changed."
         super().__init__(f"{where}: {message}", fix=fix)
         self.reason = message
         self.file = file

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from hooks.errors import JsonBorderError
+from hooks.errors import JsonBorderError, UsageError
 
 MAX_DEPTH = 200  # orjson writes 254 levels; the envelope and blobs need a few
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
@@ -107,6 +107,16 @@ def check(value: Any) -> None:
             stack.extend((child, f"{path}[{index}]", depth + 1) for index, child in enumerate(item))
         else:
             raise JsonBorderError(f"{path}: a {type(item).__name__} is not a JSON value")
+
+
+def require(name: str, value: Any) -> None:
+    """Raise UsageError that names what a caller has given, unless `check` lets it pass."""
+    try:
+        check(value)
+    except JsonBorderError as error:
+        raise UsageError(
+            f"{name}: the log cannot carry it ({error}).", fix=f"Give {name} as plain JSON, its text as UTF-8."
+        ) from error
 
 
 def _check_text(text: str, path: str) -> None:

@@ -24,11 +24,11 @@ _KINDS = {
 
 
 class NotARegularFileError(OSError):
-    """There is something of that name, and it is no file; `strerror` says what it is."""
+    """There is something of that name, and it is not what is wanted; `strerror` says what it is."""
 
-    def __init__(self, path: Path, mode: int) -> None:
+    def __init__(self, path: Path, mode: int, *, wanted: str = "a file") -> None:
         kind = _KINDS.get(stat.S_IFMT(mode), "something else")
-        super().__init__(errno.EINVAL, f"it is {kind}, not a file", str(path))
+        super().__init__(errno.EINVAL, f"it is {kind}, not {wanted}", str(path))
 
 
 def open_regular(path: Path, *, follow_links: bool = False, buffering: int = DEFAULT_BUFFER_SIZE) -> BufferedReader:

@@ -25,7 +25,11 @@ def test_a_version_that_cannot_be_written_is_a_message_and_no_traceback(cli: Com
             [*HOOKS, "--version"], stdout=full, stderr=subprocess.PIPE, text=True, env=cli.environment, check=False
         )
 
-    assert (ended.returncode, ended.stderr) == (74, "hooks: Cannot write to stdout: No space left on device.\n")
+    assert ended.returncode == 74
+    assert ended.stderr.splitlines() == [
+        "hooks: Cannot write to stdout: No space left on device.",
+        "    fix: Free space where stdout leads, or have it lead elsewhere; then say it again.",
+    ]
 
 
 def test_options_without_a_command_ask_for_one(cli: CommandLine) -> None:

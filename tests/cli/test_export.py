@@ -8,8 +8,10 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -347,3 +349,27 @@ def test_stdout_is_the_archive(cli: CommandLine) -> None:
         assert archive.getnames()[0] == "review-loop-sample"
     assert cli.hooks("export", str(RECORDED), "-o", "-", "--json").code == 2
     assert cli.into_closed_pipe("export", str(RECORDED), "-o", "-").code == 0
+
+
+@pytest.mark.parametrize("words", [[], ["--otlp"]])
+def test_a_stdout_that_takes_nothing_is_told_with_its_place(cli: CommandLine, words: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        ended = cli.start("export", str(RECORDED), *words, "-o", "-", stdout=full.fileno())
+        _, err = ended.communicate(timeout=60)
+
+    assert ended.returncode == 74
+    assert b"Cannot write to stdout: No space left on device.\n    fix: " in err
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_export_that_is_ended_leaves_nothing_beside_its_file(cli: CommandLine, number: int) -> None:
+    with cli.under_way(cli.blocking()):
+        export = cli.start("export", "last", "--otlp", "--follow", "-o", "spans.jsonl")
+        while not list(cli.directory.glob(".spans.jsonl.*")):
+            assert export.poll() is None
+            time.sleep(0.01)
+        export.send_signal(number)
+        export.communicate(timeout=60)
+
+    assert export.returncode == -number
+    assert list(cli.directory.glob("*spans*")) == list(cli.directory.glob(".*spans*")) == []

@@ -63,3 +63,51 @@ def test_a_child_that_a_function_forks_ends_as_it_says(cli: CommandLine) -> None
     cli.write("forking.py", FORKING)
 
     assert cli.hooks("run", cli.write("forked.yaml", FORKED)).document == {"ask": "7"}
+
+
+ENDING = """\
+import asyncio
+
+
+async def cancels(payload):
+    for task in asyncio.all_tasks():
+        task.cancel()
+    await asyncio.sleep(0)
+
+
+async def stops(payload):
+    asyncio.get_running_loop().stop()
+    await asyncio.sleep(0)
+"""
+
+
+def ended_by(cli: CommandLine, name: str) -> str:
+    assert cli.hooks("run", "greeting.yaml", "--run-id", "before", "-q").code == 0
+    cli.write("ending.py", ENDING)
+    return cli.write("hooks.yaml", f"hooks: [{{name: bad, on: component_pre_execute, python: 'ending.py:{name}'}}]\n")
+
+
+def test_a_hook_that_cancels_what_is_not_its_own_is_told_and_the_run_goes_on_without_it(cli: CommandLine) -> None:
+    file = ended_by(cli, "cancels")
+    for words in (
+        ["run", "greeting.yaml", "--run-id", "r"],
+        ["recover", "r"],
+        ["replay", "before"],
+        ["policy", "test", "bad"],
+    ):
+        ended = cli.hooks(*words, *([] if words[0] == "recover" else ["--hooks", file]))
+        assert ended.code == 8, ended.err
+        assert "has cancelled tasks that are not its own" in ended.err
+        assert "Traceback" not in ended.err
+
+    cli.write("ending.py", "async def cancels(payload): return None\n")
+
+    assert cli.hooks("recover", "r").code == 0
+
+
+def test_a_hook_that_stops_the_loop_stops_nothing(cli: CommandLine) -> None:
+    file = ended_by(cli, "stops")
+
+    assert cli.hooks("run", "greeting.yaml", "--hooks", file).code == 0
+    assert cli.hooks("replay", "before", "--hooks", file).code == 0
+    assert cli.hooks("policy", "test", "bad", "--hooks", file).code == 0

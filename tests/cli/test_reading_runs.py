@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
 
 from hooks.definition.model import CommandAgent, Retry
+from hooks.events.envelope import FIRST_PREV, close_line, open_line
 from hooks.events.payloads import RunStarted
 from hooks.storage.event_log import EventLog
 from hooks.storage.log_reader import LogReader
@@ -201,6 +207,38 @@ def test_logs_are_the_bytes_the_process_wrote(cli: CommandLine) -> None:
     assert cli.hooks("logs", "last", "bad").out == ""
     assert cli.hooks("logs", "last", "bda").code == 7
     assert cli.hooks("logs", "last", "bad", "--stderr", "--json").document["text"] == "went wrong\n"
+
+
+def _link_elsewhere(path: Path) -> None:
+    path.with_name("elsewhere").write_text("a diary")
+    path.symlink_to(path.with_name("elsewhere"))
+
+
+@pytest.mark.parametrize(("put", "said"), [(_link_elsewhere, "a symbolic link"), (os.mkfifo, "a FIFO")])
+def test_logs_print_nothing_that_was_put_in_place_of_what_the_process_wrote(
+    cli: CommandLine, put: Callable[[Path], object], said: str
+) -> None:
+    cli.hooks("run", "failing.yaml")
+    (stderr,) = [path for path in cli.runs.glob("*/attempts/*/stderr") if path.read_text() == "went wrong\n"]
+    stderr.unlink()
+    put(stderr)
+    ended = cli.hooks("logs", "last", "bad", "--stderr")
+
+    assert (ended.code, ended.out) == (9, "")
+    assert f"{stderr}: it is {said}, not a file" in ended.err
+
+
+def test_a_run_of_a_newer_version_is_not_called_damaged_goods(cli: CommandLine) -> None:
+    cli.hooks("run", "greeting.yaml")
+    log = cli.runs / cli.run_id() / "events.jsonl"
+    first, *others = log.read_bytes().splitlines(keepends=True)
+    head = open_line(first).replace(b'"schema_version":1', b'"schema_version":2')
+    log.write_bytes(b"".join([close_line(head, FIRST_PREV)[0], *others]))
+    ended = cli.hooks("show", "last")
+
+    assert ended.code == 9
+    assert "this version of hooks reads up to 1" in ended.err
+    assert "fix: Install a newer version of hooks" in ended.err
 
 
 def test_a_run_is_named_by_id_prefix_last_or_directory(cli: CommandLine) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
 from hooks import load_workflow, start_run
@@ -328,3 +331,45 @@ def test_a_fact_that_brings_forth_earlier_work_is_decided_upon_before_later_work
     assert replayed.code == 0, replayed.out
     created = [line.split()[3].partition("[")[0] for line in replayed.out.splitlines() if "attemptCreated" in line]
     assert created == [*["first"] * (len(created) - 1), "later"]
+
+
+HANGS = "hooks: [{name: hangs, on: PreToolUse, argv: [sh, -c, 'echo x > asked; exec sleep 60']}]\n"
+
+
+def test_a_replay_that_is_ended_leaves_no_scratch_and_dies_by_the_signal(notes: CommandLine) -> None:
+    notes.write("hangs.yaml", HANGS)
+    os.mkfifo(notes.directory / "asked")
+    scratch = notes.directory / "scratch"
+    scratch.mkdir()
+    notes.environment["TMPDIR"] = str(scratch)
+    replay = notes.start("replay", "one", "--hooks", "hangs.yaml")
+    assert (notes.directory / "asked").read_text() == "x\n"
+    before = list(scratch.iterdir())
+    replay.send_signal(signal.SIGTERM)
+    replay.communicate(timeout=60)
+
+    assert replay.returncode == -signal.SIGTERM
+    assert before != []
+    assert list(scratch.iterdir()) == []
+
+
+COUNTING = """\
+from hooks import block
+
+asked = 0
+
+
+def policy(payload):
+    global asked
+    asked += 1
+    return block(f"asked {asked} times")
+"""
+
+
+def test_what_a_policy_keeps_in_its_module_is_of_one_run(notes: CommandLine) -> None:
+    notes.write("counting.py", COUNTING)
+    notes.write("counting.yaml", "hooks: [{name: counts, on: component_pre_execute, python: './counting.py:policy'}]\n")
+    replayed = notes.hooks("replay", "one", "two", "--hooks", "counting.yaml").out.splitlines()
+
+    said = [line.rpartition("counts: ")[2] for line in replayed if "counts: asked" in line]
+    assert said == ["asked 1 times", "asked 2 times"] * 2

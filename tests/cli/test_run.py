@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+
+import pytest
 
 from tests.cli.command import CommandLine
 
@@ -170,3 +173,21 @@ def test_an_output_that_cannot_be_written_is_told_and_the_run_is_what_it_was(cli
     assert process.returncode == 74
     assert b"Cannot write to stdout" in err
     assert cli.hooks("show", "last", "--field", "status").out == "succeeded\n"
+
+
+@pytest.mark.parametrize("pair", ["x=\udcff", "\udcff=x"])
+def test_meta_that_is_no_text_makes_no_run(cli: CommandLine, pair: str) -> None:
+    refused = cli.hooks("run", "greeting.yaml", "--meta", pair)
+
+    assert refused.code == 2
+    assert f"--meta {os.fsencode(pair)!r} is not UTF-8" in refused.err
+
+
+def test_a_directory_whose_name_no_log_can_carry_makes_no_run(cli: CommandLine) -> None:
+    (cli.directory / "\udcff").mkdir()
+    greeting = (cli.directory / "greeting.yaml").read_text(encoding="utf-8")
+
+    refused = cli.hooks("run", cli.write("\udcff/w.yaml", greeting))
+
+    assert refused.code == 2
+    assert "workflow_directory: the log cannot carry it" in refused.err

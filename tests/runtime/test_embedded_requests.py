@@ -12,7 +12,7 @@ import pytest
 
 import hooks
 from hooks import DispatchContext, DispatchOutcome, Succeeded, WorkflowExecutionHooks
-from hooks.definition.model import CommandAgent, Gate, HostExecutorNode, SubagentNode
+from hooks.definition.model import CommandAgent, Gate, HostExecutorNode, SubagentNode, Workflow
 from hooks.errors import NotFoundError, RefusedError, StorageError, UsageError
 from hooks.storage.locks import DriverLock
 from hooks.testing import Recorded, events
@@ -128,6 +128,42 @@ def test_a_gate_is_answered_once_by_a_program(runs: Runs) -> None:
         asyncio.run(hooks.reject(runs.directory, "a", by="ben"))
 
     assert asyncio.run(hooks.recover(runs.directory)).output() == {"a": "hello"}
+
+
+@pytest.mark.parametrize("given", [{"by": "ann\ud800"}, {"comment": "no\ud800"}])
+def test_an_answer_that_is_no_text_is_refused_by_its_name_and_answers_nothing(
+    runs: Runs, given: dict[str, Any]
+) -> None:
+    runs.run(agent_step("a", human_gate=Gate(prompt="Really?")))
+
+    with pytest.raises(hooks.UsageError, match=f"{next(iter(given))}: the log cannot carry it"):
+        asyncio.run(hooks.approve(runs.directory, **given))
+
+    assert list(runs.directory.inbox.glob("*")) == []
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"metadata": {"x": "\udcff"}},
+        {"metadata": {"x": float("nan")}},
+        {"initiator": "ann\udcff"},
+        {"params": {"x": "\udcff"}},
+        {"working_directory": Path("/\udcff")},
+    ],
+)
+def test_a_run_of_what_no_log_can_carry_is_not_made(runs: Runs, given: dict[str, Any]) -> None:
+    options: dict[str, Any] = {"params": {}, "initiator": "ann", "working_directory": runs.home, **given}
+
+    with pytest.raises(hooks.UsageError, match=f"{next(iter(given))}: the log cannot carry it"):
+        hooks.start_run(
+            Workflow(workflow_id="w", version=1, nodes=[agent_step("a")]),
+            runs_dir=runs.home / "runs",
+            workflow_directory=runs.home,
+            **options,
+        )
+
+    assert not (runs.home / "runs").exists()
 
 
 def test_what_failed_is_tried_again_by_a_program(runs: Runs) -> None:

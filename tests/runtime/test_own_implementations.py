@@ -122,6 +122,68 @@ def test_a_loop_whose_driver_let_go_goes_on_and_pays_no_draw_twice() -> None:
     assert writer.prompts == [stuck.prompts[1]]
 
 
+class Twice(Sampling):
+    """Calls the loop twice at once."""
+
+    async def execute_subagent(self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str) -> DispatchOutcome:
+        calls = [hooks.sample(ctx, node, resolved_prompt) for _ in range(2)]
+        outcome: DispatchOutcome = (await self.both(calls))[0]
+        return outcome
+
+    async def both(self, calls: list[Any]) -> Any:
+        return await asyncio.gather(*calls)
+
+
+class Lenient(Twice):
+    async def both(self, calls: list[Any]) -> Any:
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+
+@pytest.mark.parametrize(("repeatable", "status"), [("", "failed"), ("repeatable: false", "in_doubt")])
+def test_a_loop_that_is_asked_for_twice_at_once_is_an_error_of_the_step_and_ends(repeatable: str, status: str) -> None:
+    workflow = DRAFT
+    if repeatable:
+        agents = f"agents: {{writer: {{kind: python, callable: 'a:b', {repeatable}}}}}\n"
+        workflow = agents + DRAFT.replace("loop_budget: 3", "loop_budget: 1")
+    stuck = Stuck(["much too long"])
+
+    run = run_with(workflow, Twice(stuck))
+
+    assert run.status == status
+    assert len(run.all(events.SamplingLoopStarted)) == 1
+    assert len(stuck.asked) <= 2
+    ended: list[Any] = run.all(events.EffectSettled if repeatable else events.ComponentFailed)
+    said = ended[0].error
+    assert said is not None
+    assert said.error_code == "UsageError"
+    assert "`sample` was called while it is at work" in said.error_message
+
+
+def test_the_loop_that_was_called_first_comes_to_its_end_beside_a_second_one_that_is_refused() -> None:
+    writer = ScriptedAgent(["much too long", "doors"])
+
+    assert run_with(DRAFT, Lenient(writer)).output == {"draft": "doors"}
+    assert len(writer.asked) == 2
+
+
+def test_a_loop_that_was_left_to_itself_ends_with_its_step() -> None:
+    class Leaving(Sampling):
+        async def execute_subagent(
+            self, ctx: DispatchContext, node: SubagentNode, resolved_prompt: str
+        ) -> DispatchOutcome:
+            self.left = asyncio.ensure_future(hooks.sample(ctx, node, resolved_prompt))
+            while not stuck.asked:  # noqa: ASYNC110 - nobody could set an event
+                await asyncio.sleep(0)
+            return Succeeded("without it")
+
+    stuck = Stuck(["much too long"])
+
+    own = Leaving(stuck)
+
+    assert run_with(DRAFT, own).output == {"draft": "without it"}
+    assert own.left.cancelled()
+
+
 # ---- an effect is asked for once -----------------------------------------------------------------------------------
 
 
@@ -355,6 +417,51 @@ def test_what_it_raises_while_it_makes_ready_is_the_users_fault_and_nothing_was_
     assert run.status == "failed"
     assert [failed.error.error_message for failed in run.all(events.NodeFailed)] == ["mail needs `subject`"]
     assert run.all(events.EffectAttempted) == []
+
+
+NO_TEXT = "no file b\udcffd"
+
+
+def raises(error: BaseException) -> Callable[[], Any]:
+    def execute() -> Any:
+        raise error
+
+    return execute
+
+
+@pytest.mark.parametrize(
+    "execute",
+    [
+        raises(OSError(NO_TEXT)),
+        raises(ExceptionGroup(NO_TEXT, [ValueError(NO_TEXT)])),
+        lambda: Failed(NO_TEXT, "fatal", NO_TEXT, stack_trace=NO_TEXT),
+        raises(asyncio.CancelledError()),
+    ],
+)
+@pytest.mark.parametrize(("workflow", "status"), [(SEND, "in_doubt"), (LOOK, "failed"), (PLAIN, "failed")])
+def test_what_it_raises_of_whatever_making_is_an_error_of_the_step_and_an_effect_then_unknown(
+    workflow: str, status: str, execute: Callable[[], Any]
+) -> None:
+    assert run_with(workflow, Own(execute)).status == status
+
+
+@pytest.mark.parametrize("kind", [RuntimeError, ValueError])
+def test_a_fault_that_is_no_text_while_it_makes_ready_is_one_of_the_step(kind: type[Exception]) -> None:
+    class Strict(Own):
+        def prepare_host_executor(self, executor_name: str, resolved_input: Any) -> hooks.PreparedCall:
+            raise kind(NO_TEXT)
+
+    run = run_with(SEND, Strict())
+
+    assert [failed.error.error_message for failed in run.all(events.NodeFailed)] == ["no file b?d"]
+
+
+def test_nobody_to_answer_is_an_error_of_the_step_whatever_it_says() -> None:
+    class Nobody(Sampling):
+        def agent_for(self, name: str) -> hooks.Agent | None:
+            raise OSError(NO_TEXT)
+
+    assert run_with(DRAFT, Nobody(ScriptedAgent([]))).status == "failed"
 
 
 class Deaf(Own):

@@ -98,3 +98,24 @@ def test_a_request_that_is_no_file_is_named(tmp_path: Path, make: Callable[[Path
     make(tmp_path / "1.json")
 
     assert list(requests_in(tmp_path)) == [(tmp_path / "1.json", BadRequest(tmp_path / "1.json", said))]
+
+
+@pytest.mark.parametrize("name", ["blobs", "attempts", "hook-inputs"])
+def test_a_directory_of_a_run_that_leads_elsewhere_is_damage(tmp_path: Path, name: str) -> None:
+    directory, _ = run_with_effect(tmp_path, effect())
+    place = directory.path / name
+    place.mkdir(exist_ok=True)
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+
+    assert [str(finding) for finding in verify_run(directory)] == [f"{place}: it is a symbolic link, not a directory"]
+
+
+def test_the_directory_of_an_attempt_that_leads_elsewhere_is_damage(tmp_path: Path) -> None:
+    directory, sidecar = run_with_effect(tmp_path, effect())
+    sidecar.parent.rename(tmp_path / "elsewhere")
+    sidecar.parent.symlink_to(tmp_path / "elsewhere")
+
+    assert [str(finding) for finding in verify_run(directory)] == [
+        f"{sidecar.parent}: it is a symbolic link, not a directory"
+    ]

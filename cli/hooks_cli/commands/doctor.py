@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +13,7 @@ from hooks.events.payloads import HookSetMember
 from hooks.pipeline.inspection import member_faults
 from hooks.runtime.reading import read_run
 from hooks.storage.run_directory import RunDirectory, list_runs
+from hooks_cli.hosting import run_hosting
 from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.policies import declared_policies, faults_of
 from hooks_cli.render.streams import emit, emit_json
@@ -46,7 +46,7 @@ def _of_declared(files: list[str] | list[None], hooks: list[Path]) -> Iterator[d
         except DefinitionError as error:
             yield from (_problem(None, problem.message, str(problem.place)) for problem in error.problems)
             continue
-        for member, fault in asyncio.run(faults_of(policies)):
+        for member, fault in run_hosting(faults_of(policies)):
             where = (member.name, member.declared_in, fault)
             if where not in told:
                 told.add(where)

@@ -14,9 +14,11 @@ from hooks_cli.options import All, AsJson, RunsDir, RunWords, Since, runs_direct
 from hooks_cli.output_file import STDOUT
 from hooks_cli.render.streams import emit_json
 from hooks_cli.selection import is_young, oldest_ms, select
+from hooks_cli.tidy_end import tidy_end
 from hooks_cli.traces import Wish, collector_is_named, follow_trace, to_collector, to_file, write_traces
 
 
+@tidy_end()
 def export(
     runs: RunWords = None,
     every: All = False,

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
 from hooks.errors import NotFoundError, UsageError
 from hooks.ids import call_directory
 from hooks.kernel.state import ActivityState
+from hooks.regular_files import NotARegularFileError, open_regular
 from hooks.runtime.node_names import name_in_id
 from hooks.runtime.node_words import pick
 from hooks.runtime.reading import RunView, read_run
+from hooks.storage.durable_files import not_our_file, refuse_link, storage_error
 from hooks.storage.run_directory import find_run
 from hooks_cli.draws import drawn_attempts
 from hooks_cli.options import AsJson, NodeWord, RunsDir, RunWord, runs_directory
@@ -45,18 +47,31 @@ def logs(
     number = _call_meant(view, activity, node, draw=draw, call=call)
     attempt = view.directory.attempt(activity.activity_id, activity.attempts)
     path = attempt.parent / call_directory(attempt.name, number) / ("stderr" if stderr else "stdout")
-    if not path.is_file():
+    with _opened(view, path, node, number) as file:
+        if as_json:
+            emit_json(_document(view, name_in_id(activity.activity_id), path, file.read()))
+        else:
+            _copy(file)
+    return 0
+
+
+def _opened(view: RunView, path: Path, node: str, number: int) -> BinaryIO:
+    """The file, if it is one of the run's own. Raises NotFoundError, CorruptRunError for what was put in its place."""
+    try:
+        for directory in (view.directory.attempts, path.parent):
+            refuse_link(directory)
+        return open_regular(path)
+    except FileNotFoundError:
         raise NotFoundError(
             f"{f'Call {number}' if number > 1 else 'The last attempt'} of {node} has no {path.name}: "
             "it started no process.",
             fix=f"`hooks show {view.run_id} --node {node}` tells what became of it.",
             run=view.run_id,
-        )
-    if as_json:
-        emit_json(_document(view, name_in_id(activity.activity_id), path))
-    else:
-        _copy(path)
-    return 0
+        ) from None
+    except NotARegularFileError as error:
+        raise not_our_file(path, error) from error
+    except OSError as error:
+        raise storage_error("read", path, error) from error
 
 
 def _meant(view: RunView, node: str) -> ActivityState:
@@ -90,17 +105,15 @@ def _call_meant(view: RunView, activity: ActivityState, node: str, *, draw: int 
     return number
 
 
-def _copy(path: Path) -> None:
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            if on_terminal():
-                emit(neutralise_lines(chunk.decode("utf-8", "replace")))
-            else:
-                emit_bytes(chunk)
+def _copy(file: BinaryIO) -> None:
+    while chunk := file.read(_CHUNK):
+        if on_terminal():
+            emit(neutralise_lines(chunk.decode("utf-8", "replace")))
+        else:
+            emit_bytes(chunk)
 
 
-def _document(view: RunView, node: str, path: Path) -> dict[str, object]:
-    data = path.read_bytes()
+def _document(view: RunView, node: str, path: Path, data: bytes) -> dict[str, object]:
     return {
         "schema": "hooks.logs/1",
         "run_id": view.run_id,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from hooks.pipeline.trial import try_hook
 from hooks.pipeline.verdicts import HookFault
 from hooks.storage.run_directory import find_run
 from hooks_cli.failures import EXIT_CODES
-from hooks_cli.hosting import hosting_python
+from hooks_cli.hosting import run_hosting
 from hooks_cli.options import AsJson, RunsDir, runs_directory
 from hooks_cli.policies import Policies, declared_policies, named
 from hooks_cli.recorded_payloads import Recorded, RecordedPayload, recorded_payloads
@@ -53,8 +52,7 @@ def list_(
     With where each comes from, and what is wrong with it. Those of the workflow FILE, of the configs and of --hooks.
     """
     policies = declared_policies(file, hooks or ()) if run is None else _pinned(run, runs_dir)
-    with hosting_python():
-        document = asyncio.run(listing_document(policies))
+    document = run_hosting(listing_document(policies))
     if as_json:
         emit_json(document)
     else:
@@ -88,8 +86,7 @@ def try_(
         raise UsageError("--sample, --payload and --run exclude each other.", fix="Leave all but one out.")
     recorded = recorded_payloads(find_run(runs_directory(runs_dir), run)) if run is not None else None
     policies = _with_those_of_the_run(declared_policies(file, hooks or ()), recorded, name)
-    with hosting_python():
-        document = asyncio.run(_tried(policies, name, _wanted_point(on), payload, recorded, seq))
+    document = run_hosting(_tried(policies, name, _wanted_point(on), payload, recorded, seq))
     if as_json:
         emit_json(document)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 from functools import partial
 from pathlib import Path
@@ -20,7 +19,7 @@ from hooks.runtime.replaying import Backtested, backtest_run, replay_run
 from hooks.storage.run_directory import RunDirectory, is_of_workflow
 from hooks_cli.commands.validate import read_workflow_file
 from hooks_cli.failures import report_failure, worst
-from hooks_cli.hosting import hosting_python
+from hooks_cli.hosting import run_hosting
 from hooks_cli.later_hooks import hooks_of_flags
 from hooks_cli.options import All, AsJson, RunsDir, RunWords, Since, runs_directory
 from hooks_cli.policies import Policies, faults_of
@@ -36,10 +35,12 @@ from hooks_cli.render.replay import (
 )
 from hooks_cli.render.streams import emit, emit_json
 from hooks_cli.selection import is_young, oldest_ms, select
+from hooks_cli.tidy_end import tidy_end
 
 BLOCKED = 3
 
 
+@tidy_end()
 def replay(
     runs: RunWords = None,
     hooks: Annotated[
@@ -121,8 +122,7 @@ def _decisions(
 def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bool) -> int:
     """Run after run, so that a thousand of them take no more memory than what is found in them."""
     members = resolve_hook_set(hooks_of_flags(files))
-    with hosting_python():
-        refuse_faults(asyncio.run(faults_of(Policies(members, workflow_id=""))))
+    refuse_faults(run_hosting(faults_of(Policies(members, workflow_id=""))))
     done: list[Backtested] = []
     codes = []
     counting = Counting("replayed", len(directories))
@@ -147,5 +147,4 @@ def _backtest(directories: list[RunDirectory], files: list[Path], *, as_json: bo
 
 
 def _one(directory: RunDirectory, members: list[HookSetMember]) -> Backtested:
-    with hosting_python():
-        return asyncio.run(backtest_run(directory, members))
+    return run_hosting(backtest_run(directory, members))

@@ -37,7 +37,13 @@ def emit_bytes(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise StorageError(f"Cannot write to stdout: {error.strerror}.") from error
+        raise stdout_error(error) from error
+
+
+def stdout_error(error: OSError) -> StorageError:
+    """What to raise where stdout takes nothing more, and somebody may be there to read what it has taken."""
+    fix = "Free space where stdout leads, or have it lead elsewhere; then say it again."
+    return StorageError(f"Cannot write to stdout: {error.strerror or error}.", fix=fix)
 
 
 def emit_json(document: Any) -> None:

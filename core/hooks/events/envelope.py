@@ -41,13 +41,14 @@ class Event(Struct, frozen=True, gc=False):
 
 class BadLineError(ValueError):
     """A line that is not a whole event; `final` when it can be no torn write (its hash is wrong, or it is from a newer
-    version)."""
+    version). `fix` where that is another than to have back what was written."""
 
-    def __init__(self, reason: str, *, final: bool = False, offset: int = 0) -> None:
+    def __init__(self, reason: str, *, final: bool = False, offset: int = 0, fix: str | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
         self.final = final
         self.offset = offset
+        self.fix = fix
 
 
 class _Line(Struct, frozen=True, gc=False):
@@ -123,6 +124,7 @@ def decode(line: bytes) -> DecodedLine:
         raise BadLineError(
             f"this event has schema version {raw.schema_version}; this version of hooks reads up to {SCHEMA_VERSION}",
             final=True,
+            fix="Install a newer version of hooks; nothing is wrong with the run, and nothing was changed.",
         )
     decoder = _decode_payload.get(raw.type)
     if decoder is None:

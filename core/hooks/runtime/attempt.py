@@ -45,7 +45,7 @@ from hooks.runtime.loop_record import LoopRecord
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.sampling_loop import settle_draw
 from hooks.runtime.step import Step, checked_outcome, error_of_outcome, who
-from hooks.runtime.step_errors import DRIVER_DIED, MAX_MESSAGE, NothingMore, StepError, error_of_exception, step_error
+from hooks.runtime.step_errors import DRIVER_DIED, NothingMore, StepError, error_of_exception, step_error
 from hooks.runtime.supervision import WorkStopped
 from hooks.runtime.told_answers import check_told, is_told
 from hooks.sampling.checks import schema_problem
@@ -153,7 +153,7 @@ class Attempt(Step):
         except StepError as error:
             await self._fail(error.error, error.stack_trace)
         except Exception as error:  # noqa: BLE001 - an implementation's or our own fault is an event of the attempt
-            await self._fail(error_of_exception(error), traceback.format_exc()[-MAX_MESSAGE:])
+            await self._fail(error_of_exception(error), traceback.format_exc())
 
     async def _to_output(self) -> None:
         self._bind()
@@ -285,7 +285,6 @@ class Attempt(Step):
             return output
         await self._end_if_timed_out()
         self._fill_environment()
-        implementation = self.run.implementation
         if self.inherited and (loop := self.state.loop) is not None:
             if loop.open:
                 await self.supervised(settle_draw(self.context(), node))
@@ -293,9 +292,14 @@ class Attempt(Step):
                 await self.end_processes()  # checks that were commands
             # What was begun before has been settled: what is drawn now has its whole time.
             self.inherited = False
-        return output_of_outcome(
-            await self.supervised(implementation.execute_subagent(self.context(), node, self.bound))
-        )
+        return output_of_outcome(await self.supervised(self._asked(self.context(), node, self.bound)))
+
+    async def _asked(self, ctx: DispatchContext, node: SubagentNode, prompt: str) -> DispatchOutcome:
+        """What the implementation makes of the prompt; nothing of it is at work any more, and may write, after that."""
+        try:
+            return await self.run.implementation.execute_subagent(ctx, node, prompt)
+        finally:
+            await ctx.loop.turn.end()
 
     async def _observe(self, node: HostExecutorNode) -> Any:
         """A read-only call: no sidecar; one that its driver's death cut off is an attempt that does not count."""
@@ -336,12 +340,12 @@ class Attempt(Step):
             if self.state.loop is None:
                 return await implementation.adopt_subagent(context, node, value["prompt"])
             # A loop that has begun goes on by what the log says, and makes no draw again that was permitted.
-            return await implementation.execute_subagent(context, node, value["prompt"])
+            return await self._asked(context, node, value["prompt"])
 
         return Effect(
             name=f"agent:{node.agent}",
             prepare=lambda: PreparedCall(canonical_input, canonical_input, f"agent:{node.agent}"),
-            execute=lambda context, value: implementation.execute_subagent(context, node, value["prompt"]),
+            execute=lambda context, value: self._asked(context, node, value["prompt"]),
             adopt=adopt,
         )
 
@@ -411,7 +415,7 @@ def output_of_outcome(outcome: DispatchOutcome) -> Any:
         case Succeeded(output):
             return output
         case Failed() as failed:
-            raise StepError(error_of_outcome(failed), failed.stack_trace[-MAX_MESSAGE:])
+            raise StepError(error_of_outcome(failed), failed.stack_trace)
         case Cancelled(origin):
             raise StepError(step_error("Cancelled", "cancelled", f"Cancelled by {origin}."))
 

@@ -6,11 +6,13 @@ import asyncio
 import os
 import signal
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hooks.agents.base import Agent
+from hooks.errors import LoopEndedError
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember, Session
 from hooks.ids import RunId
@@ -97,13 +99,40 @@ def drive(
 
 
 def in_own_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end in a loop made for it. What still waits after a fault is let go of, not ended."""
+    """Run `work` to its end in a loop made for it. What still waits after a fault is let go of, not ended.
+
+    Raises LoopEndedError where something in the loop has cancelled it.
+    """
     loop = asyncio.new_event_loop()
     try:
-        return loop.run_until_complete(work)
+        return run_to_end(loop.run_until_complete, loop.create_task(work))
     finally:
         _let_go_of_tasks(loop)
         loop.close()
+
+
+def run_to_end(run: Callable[[Coroutine[Any, Any, T]], T], task: asyncio.Task[T]) -> T:
+    """What `task` comes to, in its loop that `run` runs, also where Python of others in there stops the loop.
+
+    Raises LoopEndedError where that has cancelled it.
+    """
+    while True:
+        try:
+            return run(_ended(task))
+        except asyncio.CancelledError as error:
+            raise LoopEndedError from error
+        except RuntimeError as error:
+            is_of_the_work = task.done() and not task.cancelled() and task.exception() is error
+            if is_of_the_work or _STOPPED not in str(error):
+                raise
+
+
+_STOPPED = "Event loop stopped before Future completed"
+"""What asyncio says of a loop that was stopped; it has no class of its own for that."""
+
+
+async def _ended(task: asyncio.Task[T]) -> T:
+    return await task
 
 
 async def drive_async(
@@ -314,4 +343,5 @@ def _let_go_of_tasks(loop: asyncio.AbstractEventLoop) -> None:
         coroutine = task.get_coro()
         # Now, and not when the garbage is collected: what they leave on the way out may need a loop that is open.
         if isinstance(coroutine, Coroutine):
-            coroutine.close()
+            with suppress(Exception):  # what they do on the way out may want a loop that runs
+                coroutine.close()

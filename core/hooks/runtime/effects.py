@@ -44,7 +44,7 @@ from hooks.runtime.node_names import name_in_id
 from hooks.runtime.prepared_call import PreparedCall
 from hooks.runtime.step import Step, checked_outcome, error_of_outcome, shown
 from hooks.runtime.step_errors import NOT_STARTED, NothingMore, StepError, error_of_exception, step_error
-from hooks.runtime.supervision import WorkStopped
+from hooks.runtime.supervision import WorkStopped, uncancelled
 
 FIRST_PAUSE_MS, LONGEST_PAUSE_MS = 1_000, 60_000
 
@@ -313,7 +313,8 @@ class _Performance:
         run = self.attempt.run
         log = EffectLog(run.recorder, run.attempts_directory, run.under_way.__contains__)
         try:
-            result, why = await run.implementation.recover_dangling_effects(log, run.state), "it is not settled yet"
+            result = await uncancelled(run.implementation.recover_dangling_effects(log, run.state))
+            why = "it is not settled yet"
             if not isinstance(result, RecoveryResult):
                 raise TypeError(f"recover_dangling_effects returned {shown(result)}, which is no RecoveryResult")
         except (StorageError, asyncio.CancelledError):
@@ -345,7 +346,7 @@ class _Performance:
         try:
             policy = self._policy(canonical_input)
             if policy.can_look_up:
-                answer = await self.effect.look_up(self.attempt.context(), value)
+                answer = await uncancelled(self.effect.look_up(self.attempt.context(), value))
         except Exception as error:  # noqa: BLE001 - a look-up that fails has not told
             why = error_of_exception(error).error_message
         if not self.attempt.state.is_dangling:

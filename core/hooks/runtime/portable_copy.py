@@ -11,7 +11,6 @@ Nothing in the run directory is followed that is not a plain file or directory o
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -41,7 +40,7 @@ from hooks.runtime.attempt_files import FILE_NAME, files_below
 from hooks.runtime.reading import check_run
 from hooks.secrets import parts_of
 from hooks.storage.blobs import TEXT, BlobReference, reference_in, references_in, value_positions
-from hooks.storage.durable_files import not_our_file, read_bytes, storage_error
+from hooks.storage.durable_files import read_bytes, refuse_link, storage_error
 from hooks.storage.log_reader import LogReader, Position, position_holds
 from hooks.storage.run_directory import RunDirectory, read_workflow
 
@@ -199,7 +198,7 @@ class _Copying:
 
     def _copy_blobs(self) -> None:
         if self._references:
-            _refuse_link(self._directory.blobs)
+            refuse_link(self._directory.blobs)
         store = self._directory.blob_store()
         for digest, reference in sorted(self._references.items()):
             data = store.read(reference)
@@ -220,11 +219,11 @@ class _Copying:
 
     def _copy_attempts(self) -> None:
         if self._attempts and os.path.lexists(self._directory.attempts):
-            _refuse_link(self._directory.attempts)
+            refuse_link(self._directory.attempts)
         for attempt in self._attempts:
             name = attempt_directory(ActivityId(attempt.activity_id), attempt.attempt)
             if os.path.lexists(self._directory.attempts / name):
-                _refuse_link(self._directory.attempts / name)
+                refuse_link(self._directory.attempts / name)
                 self._copy_attempt(attempt.attempt_id, name)
 
     def _copy_attempt(self, attempt_id: str, name: str) -> None:
@@ -407,13 +406,6 @@ def _ids_in(workflow: Workflow) -> Iterator[tuple[str, str]]:
     yield "The workflow_id of workflow.json", workflow.workflow_id
     for number, node in enumerate(every_node(workflow), start=1):
         yield f"The id of node {number} of workflow.json, bodies of loops counted with their loop,", node.id
-
-
-def _refuse_link(path: Path) -> None:
-    """Raise CorruptRunError unless there is a directory, and not a link to one."""
-    mode = os.lstat(path).st_mode
-    if not stat.S_ISDIR(mode):
-        raise not_our_file(path, NotARegularFileError(path, mode))
 
 
 def _is_payload(form: dict[str, Any], kind: type[Payload]) -> bool:

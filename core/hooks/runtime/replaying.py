@@ -9,6 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from hooks.callables import files_executed_anew
 from hooks.definition.model import HostExecutorNode, SubagentNode, Workflow
 from hooks.events.envelope import Event
 from hooks.events.payloads import HookSetMember
@@ -72,7 +73,8 @@ async def backtest_run(
     """
     events, definition, here = _opened(directory)
     state, resolve = state_before(directory, definition), directory.blob_store().resolve
-    with tempfile.TemporaryDirectory(prefix="hooks-replay-") as scratch:
+    # As a driver would, which is a process of its own: what a policy's module keeps is of this run alone.
+    with files_executed_anew(), tempfile.TemporaryDirectory(prefix="hooks-replay-") as scratch:
         pipeline = Pipeline(
             members,
             run_id=directory.run_id,

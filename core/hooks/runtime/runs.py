@@ -32,7 +32,7 @@ from hooks.events.payloads import (
     Session,
 )
 from hooks.ids import RunId, is_run_id_to_give, new_run_id
-from hooks.jsonio import canonical
+from hooks.jsonio import canonical, require
 from hooks.kernel.apply import apply
 from hooks.kernel.reopening import nodes_to_reopen
 from hooks.kernel.state import RunState
@@ -129,7 +129,8 @@ def start_run(
 
     `hook_entries` are those of config and flags; the workflow's own are added. With a `run_id` that exists and equal
     definition and params, that run is opened instead, as `open_existing` does; with others, UsageError says what
-    differs. Raises RunLockedError, StorageError, DefinitionError for hooks that cannot be found.
+    differs. Raises RunLockedError, StorageError, DefinitionError for hooks that cannot be found, and UsageError for
+    what no log can carry.
     """
     clock = clock or SystemClock()
     if run_id is not None and not is_run_id_to_give(run_id):
@@ -138,6 +139,11 @@ def start_run(
             fix="Use up to 100 letters, digits, `_`, `.` and `-`, beginning with none of the last two; "
             "`last` means the newest run.",
         )
+    places = {"workflow_directory": workflow_directory, "working_directory": working_directory}
+    for name, value in {"params": params, "metadata": metadata, "initiator": initiator}.items():
+        require(name, value)
+    for name, place in {**places, "workflow_file": workflow_file}.items():
+        require(name, str(place))
     workflow_json = workflow_to_json(workflow)
     hooks = resolve_hook_set([*hook_entries, *workflow.hooks])
     now_ms = clock.now_ms()

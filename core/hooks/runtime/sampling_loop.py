@@ -61,9 +61,11 @@ async def sample(ctx: DispatchContext, node: SubagentNode, prompt: str) -> Dispa
     To be called from `execute_subagent`, once: requirements, strategy, budget, and retries are those of the node, as
     hooks have left them; the hook points of the loop are asked. After a crash the same call goes on where the log ends.
     What comes of it is for `execute_subagent` to return: Succeeded with the answer's value, else its text, or Failed
-    (`RequirementsNotMet`, of class userFault, when no draw passed).
+    (`RequirementsNotMet`, of class userFault, when no draw passed). Called while it is at work for the same step, it
+    raises UsageError; left at work when `execute_subagent` returns, it is ended.
     """
-    return await _SamplingLoop(ctx, node, prompt).run()
+    with ctx.loop.turn.taken(ctx.node_id):
+        return await _SamplingLoop(ctx, node, prompt).run()
 
 
 async def settle_draw(ctx: DispatchContext, node: SubagentNode) -> None:

@@ -31,7 +31,7 @@ from hooks.runtime.execution_hooks import Cancelled, DispatchContext, DispatchOu
 from hooks.runtime.loop_points import LoopPoints
 from hooks.runtime.loop_services import LoopServices
 from hooks.runtime.prepared_call import PreparedCall
-from hooks.runtime.step_errors import NothingMore, StepError, step_error
+from hooks.runtime.step_errors import MAX_MESSAGE, NothingMore, StepError, step_error
 from hooks.runtime.supervision import supervise
 
 T = TypeVar("T")
@@ -294,7 +294,9 @@ class Step:
             # It failed before it was anything a hook could look at.
             recorder.record(ActivityFailed(**self.closing, error=error), "worker")
         else:
-            recorder.record(ComponentFailed(**self.who, error=error, stack_trace=stack_trace), "worker")
+            # A traceback quotes what was raised, and that may quote what is no Unicode text, a file name for one.
+            trace = carried_text(stack_trace[-MAX_MESSAGE:])
+            recorder.record(ComponentFailed(**self.who, error=error, stack_trace=trace), "worker")
 
 
 def checked_outcome(given: object) -> DispatchOutcome:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hooks.errors import HooksError, message_of
 from hooks.events.payloads import ErrorClass, ErrorInfo
+from hooks.jsonio import carried_text
 
 MAX_MESSAGE = 4_000
 NOT_STARTED = "NotStarted"
@@ -31,8 +32,12 @@ def step_error(code: str, error_class: ErrorClass, message: str, details: Mappin
     if len(message) > MAX_MESSAGE:
         message = message[:MAX_MESSAGE] + " …"
     # A message may quote what a child printed.
-    text = message.encode("utf-8", "replace").decode()
-    return ErrorInfo(error_code=code, error_class=error_class, error_message=text, details=dict(details or {}))
+    return ErrorInfo(
+        error_code=carried_text(code),
+        error_class=error_class,
+        error_message=carried_text(message),
+        details=dict(details or {}),
+    )
 
 
 def error_of_exception(error: Exception) -> ErrorInfo:

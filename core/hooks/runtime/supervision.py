@@ -23,6 +23,13 @@ class WorkStopped(Exception):
         self.reason: StopReason = reason
 
 
+class WorkCancelledError(Exception):
+    """The work ended as if it had been cancelled, by itself: an error like any other that it may raise."""
+
+    def __init__(self) -> None:
+        super().__init__("It was cancelled, and nobody had asked for that.")
+
+
 class Interruption:
     """The driver was told to stop: nothing new starts, repeatable work ends now, effects when the grace is over.
 
@@ -60,7 +67,8 @@ async def supervise(
     That it will be told is announced before. Once `hurry` is set, it is cancelled a second time, which skips the grace
     its processes were given.
 
-    Raises WorkStopped once the work has ended by that. Cancelled itself, it cancels the work and waits for it.
+    Raises WorkStopped once the work has ended by that, and WorkCancelledError for work that nobody has cancelled.
+    Cancelled itself, it cancels the work and waits for it.
     """
     task = asyncio.ensure_future(work)
     stopping, cancelling = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(cancel.wait())
@@ -70,6 +78,8 @@ async def supervise(
             timeout=None if timeout_ms is None else max(0, timeout_ms) / 1000,
             return_when=asyncio.FIRST_COMPLETED,
         )
+        if task.cancelled():
+            raise WorkCancelledError
         if task.done():
             return task.result()
         reason: StopReason = "cancel" if cancel.is_set() else "interrupt" if stop.is_set() else "timeout"
@@ -82,6 +92,17 @@ async def supervise(
     finally:
         stopping.cancel()
         cancelling.cancel()
+
+
+async def uncancelled(work: Awaitable[T]) -> T:
+    """What `work` gives, waited for in the caller's own task; a CancelledError of its own is a WorkCancelledError."""
+    try:
+        return await work
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        raise WorkCancelledError from error
 
 
 async def _end(task: asyncio.Future[Any], hurry: asyncio.Event) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -48,6 +49,13 @@ def storage_error(action: str, path: Path, error: OSError) -> StorageError:
 def not_our_file(path: Path, error: NotARegularFileError) -> CorruptRunError:
     """What to raise where something stands that we never made."""
     return CorruptRunError(error.strerror or "it is not a file", file=str(path))
+
+
+def refuse_link(path: Path) -> None:
+    """Raise CorruptRunError unless there is a directory of that name, and not a link to one; FileNotFoundError."""
+    mode = os.lstat(path).st_mode
+    if not stat.S_ISDIR(mode):
+        raise not_our_file(path, NotARegularFileError(path, mode, wanted="a directory"))
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from hooks.errors import CorruptRunError, StorageError, UsageError
 from hooks.events.payloads import NodeReference, Value
+from hooks.jsonio import require
 from hooks.storage.durable_files import Durability, read_bytes, rename, storage_error, sync_directory, write_new_file
 
 _SUFFIX = ".json"
@@ -69,9 +70,12 @@ _decode = msgspec.json.Decoder(Request).decode
 def put_request(inbox: Path, request: Request, durability: Durability) -> Path:
     """Drop a request; durable on return. Its file is named by its id, which must sort by time.
 
-    Raises UsageError for one that is so large that it would not be read, StorageError; what is left of it then,
-    `withdraw_request` removes.
+    Raises UsageError for what JSON cannot carry, and for one that is so large that it would not be read; StorageError,
+    and what is left of it then, `withdraw_request` removes.
     """
+    for name in request.__struct_fields__:
+        if not isinstance(value := getattr(request, name), Struct):
+            require(name, value)
     data = msgspec.json.encode(request)
     if len(data) > _LARGEST:
         raise UsageError(

@@ -131,7 +131,7 @@ class LogReader:
     def _judge_tail(self, file: BinaryIO, first: bytes, why: BadLineError) -> TornTail:
         """What starts with the bad line `first` at our position: a torn write. Raises CorruptRunError if it is not."""
         if why.final:
-            self._refuse(why.reason)
+            self._refuse(why.reason, fix=why.fix)
         start, seq, _, group, _ = self.position
         torn_groups = {group, seq + 1}
         offset, number, line = start, seq + 1, first
@@ -153,8 +153,9 @@ class LogReader:
             line = file.readline(LONGEST_LINE)
         return TornTail(start, offset - start)
 
-    def _refuse(self, reason: str) -> NoReturn:
-        raise CorruptRunError(reason, file=str(self._path), line=self.position.seq + 1, byte=self.position.offset)
+    def _refuse(self, reason: str, *, fix: str | None = None) -> NoReturn:
+        line, byte = self.position.seq + 1, self.position.offset
+        raise CorruptRunError(reason, file=str(self._path), line=line, byte=byte, fix=fix)
 
 
 def _open(path: Path) -> BinaryIO:

@@ -20,7 +20,7 @@ from hooks.events.payloads import AttemptCreated, ClosingPayload, EffectAttempte
 from hooks.ids import ActivityId, NodeId, RevisionId, RunId, effect_draw, idempotency_key
 from hooks.regular_files import open_regular
 from hooks.storage.blobs import BlobReference, BlobStore, references_in
-from hooks.storage.durable_files import read_bytes
+from hooks.storage.durable_files import read_bytes, refuse_link
 from hooks.storage.log_reader import LogReader
 from hooks.storage.run_directory import RunDirectory, read_workflow
 
@@ -64,6 +64,8 @@ class _Verification:
         except CorruptRunError as error:
             yield _damage(error, self._directory.log)
             return
+        for place in (self._directory.blobs, self._directory.attempts, self._directory.path / "hook-inputs"):
+            yield from _check_directory(place)
         if self._created is None:
             yield Finding("damage", str(self._directory.log), "the log has no event", line=1, byte=0)
         yield from self._check_hook_inputs()
@@ -90,6 +92,8 @@ class _Verification:
                 yield from self._check_workflow(event, created)
             case AttemptCreated() as created:
                 self._attempts[created.attempt_id] = created
+                activity = ActivityId(created.activity_id)
+                yield from _check_directory(self._directory.attempt(activity, created.attempt))
             case EffectAttempted() as effect:
                 yield from self._check_effect(event, effect, run_id)
             case ClosingPayload(files=files) as closing if files:
@@ -155,6 +159,16 @@ class _Verification:
 
     def _finding(self, event: Event, message: str) -> Finding:
         return Finding("damage", str(self._directory.log), message, line=event.seq)
+
+
+def _check_directory(path: Path) -> Iterator[Finding]:
+    """A directory of the run that is none: what stands in it would be read from elsewhere, and written there."""
+    try:
+        refuse_link(path)
+    except CorruptRunError as error:
+        yield _damage(error, path)
+    except OSError:
+        return  # none there: what is missing of it is told of by its name
 
 
 def _check_sidecar(path: Path, input_hash: str) -> Iterator[Finding]:
