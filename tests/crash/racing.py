@@ -15,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from os import _exit  # as it is before a command keeps others from ending it
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -73,7 +74,7 @@ def _run(words: Sequence[str], ready: int, out: IO[bytes], err: IO[bytes]) -> No
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        _exit(code)
 
 
 def _all_of(file: IO[bytes]) -> str:

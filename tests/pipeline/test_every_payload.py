@@ -59,7 +59,7 @@ OWN_FIELDS: dict[HookType, dict[str, Any]] = {
     HookType.RUN_STARTED: {
         **OF_THE_RUN,
         "timestamp": "2026-01-01T12:00:00.000Z",
-        "initiator": "cli",
+        "initiator": "test",
         "working_directory": "/w",
         "workflow_file": None,
     },

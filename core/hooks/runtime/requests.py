@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hooks.clock import SystemClock
-from hooks.errors import CorruptRunError, HooksError, QueuedError, RunLockedError, message_of
+from hooks.errors import CorruptRunError, HooksError, QueuedError, RunLockedError, StorageError, message_of
 from hooks.events.envelope import Event
 from hooks.events.payloads import NodeReference, RequestRefused
 from hooks.runtime.driving import drive_async
@@ -156,6 +156,9 @@ class _Requesting:
             match request.take_back():
                 case "recorded" if isinstance(error, HooksError):
                     error.message += " What was asked for is recorded all the same, and counts."
+                    error.args = (error.message,)
+                case "left" if isinstance(error, StorageError):  # the disk, which is what there is to see to
+                    error.message += " The request lies in the inbox, and may still be taken."
                     error.args = (error.message,)
                 case "left":
                     raise QueuedError(
