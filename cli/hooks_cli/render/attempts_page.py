@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from hooks.runtime.gate_history import ENDED
 from hooks_cli.render.errors import doubt_reason
-from hooks_cli.render.text import neutralise, neutralise_lines, one_line, short_json, table, took
+from hooks_cli.render.text import neutralise_lines, one_line, short_json, table, took
 
 Document: TypeAlias = dict[str, Any]
 
@@ -79,4 +79,4 @@ def _outcome(effect: Document) -> str:
 
 def _why(attempt: Document) -> str:
     error = attempt["error"]
-    return "" if error is None else one_line(neutralise(f"{error['errorCode']}: {error['errorMessage']}"), _ERROR_WIDTH)
+    return "" if error is None else one_line(f"{error['errorCode']}: {error['errorMessage']}", _ERROR_WIDTH)
